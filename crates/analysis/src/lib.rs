@@ -17,6 +17,7 @@ pub mod cycles;
 pub mod diff;
 pub mod filter;
 pub mod flame;
+pub mod history;
 pub mod inferred;
 pub mod label_tree;
 pub mod labels;

@@ -125,9 +125,10 @@ pub fn time_series(
     all
 }
 
-/// The metrics whose times are known, in the order of the profile.
+/// The metrics whose times are known, in the order of their use.
 pub fn metrics(profile: &Profile) -> Vec<Metric> {
-    let mut metrics: Vec<Metric> = Vec::new();
+    let is_known = |metric: &Metric| profile.timelines().any(|it| it.head.metric == *metric);
+    let mut metrics: Vec<Metric> = Metric::all_of(profile).into_iter().filter(is_known).collect();
     for timeline in profile.timelines() {
         if !metrics.contains(&timeline.head.metric) {
             metrics.push(timeline.head.metric.clone());

@@ -1,5 +1,5 @@
 //! The program `perk-fleet`, which lies beside `perk` or on `PATH`. It runs `perk record`, `perk regressions`,
-//! `perk sql` and `perk store`.
+//! `perk serve` of a store, `perk sql` and `perk store`.
 
 use std::env;
 use std::ffi::OsString;

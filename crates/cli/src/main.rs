@@ -88,7 +88,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Heap(args) => heap::heap(&args),
         Command::Convert(args) => convert::convert(&args).map(|()| ExitCode::SUCCESS),
         Command::View(args) => view::view(&args).map(|()| ExitCode::SUCCESS),
-        Command::Serve(args) => serve::serve(&args).map(|()| ExitCode::SUCCESS),
+        Command::Serve(args) => serve::serve(&args),
         Command::Record { arguments } => fleet::run("record", &arguments),
         Command::Regressions { arguments } => fleet::run("regressions", &arguments),
         Command::Sql { arguments } => fleet::run("sql", &arguments),

@@ -1,26 +1,28 @@
-//! `perk serve`: profiles, heap dumps and running JVMs in a browser.
+//! `perk serve`: profiles, heap dumps, running JVMs and stores in a browser.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, fs, thread};
+use std::{fs, thread};
 
 use anyhow::{Context, bail};
-use perk_files::PrivateFolder;
 use perk_web::{LiveSource, Options, Server, token_of_file};
 
 use crate::args::ServeArgs;
+use crate::fleet;
+use crate::store::is_store;
 use crate::talk;
 use crate::watched::WatchedJvm;
 use perk_attach::jvms::{Jvm, find};
 
-/// The program that opens a page in the user's browser.
-const OPENER: &str = "xdg-open";
-
-/// Serves until Ctrl-C.
-pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
+/// Serves until Ctrl-C. Stores, and what is served with them, are left to `perk-fleet`.
+pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    if args.inputs.iter().any(|input| is_store(input)) {
+        return serve_stores(args);
+    }
     if let Some(folder) = args.source.iter().find(|folder| !folder.is_dir()) {
         bail!("--source {} is no folder", folder.display());
     }
@@ -44,20 +46,19 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
             app: args.agent.0.options.app.clone(),
             ..perk_open::Options::default()
         },
+        ..Options::default()
     };
     let server = Server::bind(options)?;
     if !args.host.is_loopback() {
-        talk::say(format_args!(
-            "others can reach {}: whoever has the token sees everything that is served, and the network sees it, \
-             too, as it is not encrypted",
-            args.host
-        ));
+        talk::say(format_args!("{}", perk_web::others_can_reach(args.host)));
     }
     let url = server.url();
     let mut out = io::stdout().lock();
     writeln!(out, "{url}").and_then(|()| out.flush()).context("cannot write to stdout")?;
     drop(out);
-    let page = if args.open { open(&url) } else { None };
+    let page = args.open.then(|| perk_web::open_page(&url));
+    let page =
+        page.and_then(|opened| opened.map_err(|error| talk::say(format_args!("{error:#}"))).ok());
     watched.iter().for_each(announce);
     let ended = server.run();
     drop(page);
@@ -67,7 +68,25 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<()> {
             talk::say(format_args!("the recording of {title} ends when the JVM answers again"));
         }
     }
-    ended
+    ended.map(|()| ExitCode::SUCCESS)
+}
+
+/// Becomes `perk-fleet serve`.
+fn serve_stores(args: &ServeArgs) -> anyhow::Result<ExitCode> {
+    no_options_of_recordings(args)?;
+    let ServeArgs { inputs, port, open, host, token_file, source, timeout: _, agent: _ } = args;
+    let mut arguments: Vec<OsString> =
+        vec![format!("--port={port}").into(), format!("--host={host}").into()];
+    if *open {
+        arguments.push("--open".into());
+    }
+    let files = token_file.iter().map(|it| ("--token-file", it));
+    for (name, value) in files.chain(source.iter().map(|it| ("--source", it))) {
+        arguments.extend([name.into(), value.into()]);
+    }
+    arguments.push("--".into());
+    arguments.extend(inputs.iter().map(Into::into));
+    fleet::run("serve", &arguments)
 }
 
 /// What is served.
@@ -109,11 +128,19 @@ fn inputs(args: &ServeArgs) -> anyhow::Result<Inputs> {
             }
         }
     }
-    let mut names = args.agent.0.names().filter(|name| *name != "app");
-    if let Some(name) = names.next().filter(|_| jvms.is_empty()) {
-        bail!("--{name} is an option of a recording, and no input is a running JVM");
+    if jvms.is_empty() {
+        no_options_of_recordings(args)?;
     }
     Ok(Inputs { files, jvms, places })
+}
+
+/// Fails if there are options of a recording.
+fn no_options_of_recordings(args: &ServeArgs) -> anyhow::Result<()> {
+    let mut names = args.agent.0.names().filter(|name| *name != "app");
+    match names.next() {
+        Some(name) => bail!("--{name} is an option of a recording, and no input is a running JVM"),
+        None => Ok(()),
+    }
 }
 
 /// Says that a JVM is recorded, and later how its recording has ended.
@@ -126,37 +153,4 @@ fn announce(jvm: &Arc<WatchedJvm>) {
             talk::say(format_args!("{line}; what was recorded is served until Ctrl-C"));
         }
     });
-}
-
-/// Opens the page in the browser. All users see the arguments of a process, so the browser gets the name of a file
-/// with the address, which only its owner can read. The file goes with the folder that is returned.
-fn open(url: &str) -> Option<PrivateFolder> {
-    let opened = redirection(url).and_then(|(folder, file)| {
-        let mut opener = Command::new(OPENER);
-        opener.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        Ok((folder, opener.spawn().with_context(|| format!("cannot start {OPENER}"))?))
-    });
-    match opened {
-        Ok((folder, mut opener)) => {
-            thread::spawn(move || opener.wait());
-            Some(folder)
-        }
-        Err(error) => {
-            talk::say(format_args!("cannot open a browser ({error:#}): open the address yourself"));
-            None
-        }
-    }
-}
-
-/// A file that leads to the address.
-fn redirection(url: &str) -> anyhow::Result<(PrivateFolder, PathBuf)> {
-    let folder = PrivateFolder::create(&env::temp_dir(), "perk-serve-")?;
-    let file = folder.path().join("perk.html");
-    // The address has digits, letters and signs that mean nothing in HTML.
-    let text = format!(
-        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>perk</title>\n\
-         <meta http-equiv=\"refresh\" content=\"0; url={url}\">\n<a href=\"{url}\">perk</a>\n"
-    );
-    fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    Ok((folder, file))
 }

@@ -1,11 +1,18 @@
-//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, and asks them with SQL.
-//! `perk record`, `perk regressions`, `perk sql` and `perk store` run it.
+//! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, asks them with SQL, and serves
+//! them to browsers and Grafana. `perk record`, `perk regressions`, `perk serve` of a store, `perk sql` and `perk store` run
+//! it.
 #![forbid(unsafe_code)]
 
+mod gzip;
 mod limits;
 mod lock;
+mod pyroscope_api;
+mod pyroscope_messages;
 mod record;
 mod regressions;
+mod series;
+mod series_names;
+mod serve;
 mod sql;
 mod store;
 mod talk;
@@ -18,13 +25,14 @@ use clap::{Parser, Subcommand};
 
 use record::RecordArgs;
 use regressions::RegressionsArgs;
+use serve::ServeArgs;
 use sql::SqlArgs;
 use store::StoreArgs;
 
 /// The exit code after an error.
 const ERROR: u8 = 2;
 
-/// Record all JVMs of a machine, all the time, keep recordings in stores, compare versions, and ask them with SQL
+/// Record all JVMs of a machine, all the time, keep recordings in stores, show and compare them, and ask them with SQL
 #[derive(Debug, Parser)]
 #[command(name = "perk", bin_name = "perk", version, disable_help_subcommand = true)]
 struct Cli {
@@ -36,6 +44,7 @@ struct Cli {
 enum Command {
     Record(Box<RecordArgs>),
     Regressions(RegressionsArgs),
+    Serve(ServeArgs),
     Sql(SqlArgs),
     Store(StoreArgs),
 }
@@ -48,6 +57,7 @@ fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Record(args) => record::record(&args),
         Command::Regressions(args) => regressions::regressions(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Sql(args) => sql::sql(&args),
         Command::Store(args) => store::store(&args),
     };

@@ -20,7 +20,6 @@ mod processors;
 mod profile_file;
 mod pyroscope;
 mod recorded;
-mod series;
 mod settings;
 mod state;
 mod triggers;

@@ -22,7 +22,7 @@ use datafusion::sql::parser::DFParser;
 use futures::StreamExt;
 use perk_files::{Access, Destination};
 use perk_store::Store;
-use perk_tables::{TableInfo, session};
+use perk_tables::{Names, TableInfo, session};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits;
@@ -75,10 +75,13 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         .thread_stack_size(STACK_BYTES)
         .build()?;
     let (_spill, limits) = limits::of_command(args.memory.map(|it| it.0))?;
+    let mut names = Names::default();
     let (context, tables) = match inputs {
-        Inputs::Recordings(recordings) => {
-            let tables = [perk_tables::tables(), perk_tables::heap_tables()].concat();
-            (session(recordings, &limits)?, tables)
+        Inputs::Recordings(recordings, events) => {
+            names = Names::new(&events);
+            let tables =
+                [perk_tables::tables(), perk_tables::heap_tables(), events.tables()].concat();
+            (session(recordings, &events, &limits)?, tables)
         }
         Inputs::Store(address) => {
             let context = runtime.block_on(async {
@@ -87,7 +90,7 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
             (context?, perk_store::tables())
         }
     };
-    let asked = SqlSession { context, options: options(args.write), tables };
+    let asked = SqlSession { context, options: options(args.write), tables, names };
     let ended = match query {
         Some(query) => runtime.block_on(asked.run(&query, form, args.output.as_deref())),
         None => shell::run(&asked, &runtime),
@@ -123,6 +126,8 @@ struct SqlSession {
     options: SQLOptions,
     /// Its tables, for people.
     tables: Vec<TableInfo>,
+    /// The names that need no quotes.
+    names: Names,
 }
 
 impl SqlSession {
@@ -131,7 +136,7 @@ impl SqlSession {
     /// # Errors
     /// Its fault, in one line.
     async fn plan(&self, statement: &str) -> anyhow::Result<DataFrame> {
-        let planned = self.context.sql_with_options(statement, self.options).await;
+        let planned = self.plan_named(statement).await;
         let frame = planned.map_err(|error| fault(statement, &error))?;
         // DataFusion would empty it before it knows whether the query succeeds.
         if let LogicalPlan::Copy(copy) = frame.logical_plan()
@@ -140,6 +145,13 @@ impl SqlSession {
             bail!("{} exists: COPY makes new files", copy.output_url);
         }
         Ok(frame)
+    }
+
+    async fn plan_named(&self, statement: &str) -> datafusion::error::Result<DataFrame> {
+        let parsed = self.names.parse(statement)?;
+        let plan = self.context.state().statement_to_plan(parsed).await?;
+        self.options.verify_plan(&plan)?;
+        self.context.execute_logical_plan(plan).await
     }
 
     /// Runs a query, and writes its rows to a new file or to stdout.

@@ -1,6 +1,7 @@
 //! `perk-fleet sql` over recordings of real JVMs.
 
 mod answers;
+mod events;
 mod faults;
 mod heap;
 

@@ -1,6 +1,6 @@
 //! `perk-fleet store` with recordings of real JVMs, and with files of other tools.
 
-mod questions;
+pub(crate) mod questions;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,9 +16,9 @@ use crate::record::files::{pid, start};
 use crate::sql;
 
 /// The sums of metrics: of values, and of CPU time.
-type Sums = BTreeMap<String, (i64, Option<i64>)>;
+pub(crate) type Sums = BTreeMap<String, (i64, Option<i64>)>;
 
-const SUMS: &str =
+pub(crate) const SUMS: &str =
     "SELECT metric, sum(value) AS value, sum(cpu_ns) AS cpu_ns FROM samples GROUP BY metric";
 
 /// A folder for a store.
@@ -97,7 +97,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn sums(rows: &[Value]) -> Sums {
+pub(crate) fn sums(rows: &[Value]) -> Sums {
     let sum = |row: &Value| (row["value"].as_i64().unwrap(), row["cpu_ns"].as_i64());
     rows.iter().map(|row| (row["metric"].as_str().unwrap().to_owned(), sum(row))).collect()
 }

@@ -1,6 +1,7 @@
 //! `perk-fleet` with real JVMs.
 
 mod documentation;
+mod pyroscope_api;
 mod record;
 mod regressions;
 mod sql;

@@ -30,6 +30,14 @@ pub trait FileFormat: Sync {
         Err(Error::WrittenOnly { title: self.facts().title })
     }
 
+    /// Reads a profile with the stacks of all events that the file has, also of those without numbers.
+    ///
+    /// # Errors
+    /// As [`FileFormat::read`].
+    fn read_all_stacks(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        self.read(input)
+    }
+
     /// Writes what is shown of a profile. Callers use `write_view`, which refuses empty files.
     ///
     /// # Errors

@@ -8,8 +8,10 @@
 //! dropped before the next.
 
 mod allocations;
+mod annotations;
 mod cpu_load;
 mod cursor;
+pub mod events;
 mod names;
 mod notes;
 mod pauses;
@@ -72,6 +74,10 @@ impl FileFormat for Jfr {
         read(input)
     }
 
+    fn read_all_stacks(&self, input: &mut dyn Read) -> Result<Profile, Error> {
+        read_into(Recording::with_all_stacks(), input)
+    }
+
     fn write(&self, view: &file_format::View<'_>, out: &mut dyn Write) -> io::Result<()> {
         write(view.profile, out)
     }
@@ -106,10 +112,13 @@ pub fn recognise(head: &[u8]) -> bool {
 /// # Errors
 /// [`Error::Offset`] if no chunk can be understood. Other faulty data is skipped and counted.
 pub fn read(input: impl Read) -> Result<Profile, Error> {
+    read_into(Recording::default(), input)
+}
+
+fn read_into(mut recording: Recording, input: impl Read) -> Result<Profile, Error> {
     let mut source = Source::new(input);
     let mut chunk = JfrChunk::default();
     let mut types = LastTypes::default();
-    let mut recording = Recording::default();
     let (mut is_read, mut fault) = (false, None);
     while source.next(&mut chunk)? {
         let contents = Contents::of(&chunk);

@@ -34,7 +34,7 @@ impl HeaplessFile {
         }))
     }
 
-    /// Goes on to the next record that is not passed over.
+    /// Goes on to the next record that is not skipped.
     fn turn(&mut self) -> io::Result<()> {
         loop {
             let mut head = Vec::new();

@@ -35,6 +35,8 @@ pub struct Options {
     pub keep_secrets: bool,
     /// Whether samples without a known stack count, as far as the accounting has them.
     pub unattributed: bool,
+    /// Whether the profile has the stacks of all events, also of those without numbers.
+    pub all_stacks: bool,
 }
 
 impl Default for Options {
@@ -46,6 +48,7 @@ impl Default for Options {
             app: Vec::new(),
             keep_secrets: false,
             unattributed: false,
+            all_stacks: false,
         }
     }
 }
@@ -57,6 +60,17 @@ pub struct Input {
     pub format: Format,
     /// The profile.
     pub profile: Profile,
+}
+
+/// What was made of a source's bytes.
+struct Content<T> {
+    format: Format,
+    value: T,
+    /// What was found wrong around it.
+    notes: Vec<String>,
+    memory: Memory,
+    /// The number of bytes that were read.
+    offset: u64,
 }
 
 /// Whether a profile has heap dumps and nothing else.
@@ -76,7 +90,7 @@ pub fn profile(path: &Path, options: &Options) -> anyhow::Result<Input> {
     Source::at(path)?.profile(options)
 }
 
-/// As [`profile`], of a file whose objects [`heap`](crate::heap) reads: the segments of heap dumps are passed over,
+/// As [`profile`], of a file whose objects [`heap`](crate::heap) reads: the segments of heap dumps are skipped,
 /// unless the file is packed.
 ///
 /// # Errors
@@ -105,7 +119,7 @@ impl Source {
     /// # Errors
     /// As [`profile`].
     pub fn profile(self, options: &Options) -> anyhow::Result<Input> {
-        let mut input = self.read(options)?;
+        let mut input = self.read_profile(options)?;
         prepare(&mut input.profile, options);
         let profile = &mut input.profile;
         if options.unattributed && !profile.book_unattributed() {
@@ -120,7 +134,38 @@ impl Source {
         Ok(input)
     }
 
-    fn read(self, options: &Options) -> anyhow::Result<Input> {
+    fn read_profile(self, options: &Options) -> anyhow::Result<Input> {
+        let read = |format: Format, input: &mut dyn Read| match options.all_stacks {
+            true => format.read_all_stacks(input),
+            false => format.read(input),
+        };
+        let name = self.name.clone();
+        let Content { format, value: mut profile, notes, memory, offset } =
+            self.read_content(options, read)?;
+        if memory.is_exceeded_by(&profile) {
+            bail!("cannot read {name}: {}", memory.fault(offset));
+        }
+        profile.notes.extend(notes);
+        Ok(Input { format, profile })
+    }
+
+    /// Reads what the source holds with `read`, which gets its format and its bytes, unpacked.
+    ///
+    /// # Errors
+    /// As [`profile`], and as `read` fails.
+    pub fn read<T>(
+        self,
+        options: &Options,
+        read: impl FnOnce(Format, &mut dyn Read) -> Result<T, perk_formats::Error>,
+    ) -> anyhow::Result<T> {
+        Ok(self.read_content(options, read)?.value)
+    }
+
+    fn read_content<T>(
+        self,
+        options: &Options,
+        read: impl FnOnce(Format, &mut dyn Read) -> Result<T, perk_formats::Error>,
+    ) -> anyhow::Result<Content<T>> {
         let Self { reader, name, length_bytes } = self;
         let format = options.format;
         let memory = Memory::new(length_bytes, options.max_memory_bytes);
@@ -160,27 +205,22 @@ impl Source {
             );
         };
         let mut whole = Cursor::new(head).chain(&mut source);
-        let profile = match format.facts().reading {
-            Reading::ToCut => format.read(&mut whole),
-            Reading::ToEnd | Reading::Never => format.read(&mut TruncatedReader(whole)),
+        let value = match format.facts().reading {
+            Reading::ToCut => read(format, &mut whole),
+            Reading::ToEnd | Reading::Never => read(format, &mut TruncatedReader(whole)),
         };
         drop(source);
-        let is_too_large = match &profile {
-            Ok(profile) => memory.is_exceeded_by(profile),
-            Err(_) => memory.is_exceeded(),
-        };
-        if is_too_large {
-            bail!("cannot read {name}: {}", memory.fault(bounded.offset()));
+        let offset = bounded.offset();
+        if memory.is_exceeded() {
+            bail!("cannot read {name}: {}", memory.fault(offset));
         }
-        let mut profile = profile.with_context(|| match bounded.has_failed {
+        let value = value.with_context(|| match bounded.has_failed {
             true => cannot_read(),
             false => format!("{name}: bad {} file", format.title()),
         })?;
-        profile.notes.extend(prefix.and_then(|prefix| prefix.note()));
-        profile.notes.extend(faults.rest());
-        profile
-            .notes
-            .extend(faults.cut().map(|fault| format!("{fault}; it is read as far as it goes")));
-        Ok(Input { format, profile })
+        let cut = faults.cut().map(|fault| format!("{fault}; it is read as far as it goes"));
+        let notes = prefix.and_then(|prefix| prefix.note());
+        let notes = notes.into_iter().chain(faults.rest()).chain(cut).collect();
+        Ok(Content { format, value, notes, memory, offset })
     }
 }

@@ -201,6 +201,27 @@ impl Accounting {
         Some(sum)
     }
 
+    /// The accounting with samples counted as those of another interval, as numbers of different intervals are where they
+    /// are added up.
+    #[must_use]
+    pub fn with_interval(&self, interval_ns: u64) -> Self {
+        let mut other = self.clone();
+        if [interval_ns, self.interval_ns].contains(&0) || interval_ns == self.interval_ns {
+            return other;
+        }
+        let scaled = |count: u64| {
+            let whole = u128::from(count) * u128::from(self.interval_ns);
+            let half = u128::from(interval_ns / 2);
+            u64::try_from((whole + half) / u128::from(interval_ns)).unwrap_or(u64::MAX)
+        };
+        macro_rules! scale {
+            ($($field:ident)*) => { $(other.$field = scaled(self.$field);)* };
+        }
+        scale!(sample_count unattributed_count folded_count virtual_sample_count);
+        other.interval_ns = interval_ns;
+        other
+    }
+
     /// Sets the numbers that depend on which of the JVMs ran at the same time. If the start of one
     /// is not known, all may have run together.
     fn overlap(&mut self, jvms: &[(Option<u64>, &Self)]) {

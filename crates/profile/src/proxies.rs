@@ -28,7 +28,7 @@ impl Profile {
             };
             let is_folded = self.tree.frame(parent).is_some_and(|proxy| {
                 is_proxy[self.symbols.get_frame(proxy).method.index()]
-                    && shows_class(&self.symbols, proxy, frame)
+                    && self.symbols.is_proxy_of(proxy, frame)
             });
             let place = if is_folded { above[parent.index()] } else { shown[parent.index()] };
             above[index] = place;
@@ -40,13 +40,15 @@ impl Profile {
     }
 }
 
-/// Whether a callee of a proxy is a method of the class that has the lambda, or of one inside it.
-fn shows_class(symbols: &Symbols, proxy: FrameId, callee: FrameId) -> bool {
-    let class =
-        |frame| symbols.class_name(symbols.get_method(symbols.get_frame(frame).method).class);
-    let rest =
-        names::lambda_class(class(proxy)).and_then(|outer| class(callee).strip_prefix(outer));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
+impl Symbols {
+    /// Whether a frame is that of a proxy of a lambda, and its callee a method of the class that has the lambda, or of
+    /// one inside it: the callee stands for both.
+    pub fn is_proxy_of(&self, proxy: FrameId, callee: FrameId) -> bool {
+        let class = |frame| self.class_name(self.get_method(self.get_frame(frame).method).class);
+        let rest =
+            names::lambda_class(class(proxy)).and_then(|outer| class(callee).strip_prefix(outer));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
+    }
 }
 
 #[cfg(test)]

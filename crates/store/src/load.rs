@@ -3,8 +3,11 @@
 mod build;
 mod counts;
 mod index;
+mod labels;
+mod no_answer;
 mod recording_facts;
 mod sums;
+mod totals;
 
 use std::sync::Arc;
 
@@ -20,9 +23,8 @@ use tokio::task::JoinHandle;
 
 use crate::file_reader::FileReader;
 use crate::layout::Table;
-use crate::question::{KeptTimes, Question};
+use crate::question::Question;
 use crate::read_dates::Dates;
-use crate::rows::TICK_MS;
 use crate::schema;
 use crate::selection::{HourPieces, StoredFile};
 use crate::stacks::StackPaths;
@@ -31,9 +33,12 @@ use crate::tables::StoreTable;
 
 use build::Times;
 pub use counts::{Counts, Group};
+pub use labels::LabelValues;
+pub use no_answer::NoAnswer;
 use recording_facts::RecordingFacts;
 pub(crate) use recording_facts::{Sources, all_labels};
 use sums::{SumReader, Sums, columns};
+pub use totals::Total;
 
 /// The rows that are read at once.
 const BATCH_ROWS: usize = 64 << 10;
@@ -50,12 +55,8 @@ impl Store {
         let times = times(question, &pieces, &sums);
         let profile = build::profile(paths, sums, &facts.periods, times);
         let mut profile = profile.with_context(|| format!("{self}"))?;
-        profile.accounting = facts.account(question);
         // Recordings can have different intervals; the numbers are of one.
-        let interval_ns = Metric::Samples.period(&profile);
-        if let (Some(account), Some(interval_ns)) = (&mut profile.accounting, interval_ns) {
-            account.interval_ns = interval_ns;
-        }
+        profile.accounting = facts.account(question, Metric::Samples.period(&profile));
         Ok(profile)
     }
 
@@ -63,11 +64,34 @@ impl Store {
     async fn part(&self, question: &Question, limits: &Limits) -> Result<Part> {
         let pieces = self.pieces(&question.window()).await?;
         let facts = Arc::new(self.recording_facts(&pieces).await?);
+        let sums = self.sums(&pieces, &facts, question, limits).await?;
+        // A compacted piece leaves stacks to those of other hours of its date.
+        let has_compaction = pieces.iter().any(|it| it.compaction.is_some());
+        let stacks = match question.detail.has_stacks {
+            true if has_compaction => {
+                self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?
+            }
+            true => self.files(&pieces, Table::Stacks).await?,
+            false => Vec::new(),
+        };
+        let paths = self.stacks(&stacks).await?;
+        Ok(Part { pieces, facts, sums, paths })
+    }
+
+    /// The sums of pieces.
+    async fn sums(
+        &self,
+        pieces: &[HourPieces],
+        facts: &Arc<RecordingFacts>,
+        question: &Question,
+        limits: &Limits,
+    ) -> Result<Sums> {
         let most = limits.memory_bytes / SUM_BYTES;
         let question = Arc::new(question.clone());
-        let files = self.files(&pieces, Table::Samples).await?;
+        let files = self.files(pieces, Table::Samples).await?;
         let parts = stream::iter(files).map(|file| {
-            let part = self.clone().sums(file, Arc::clone(&question), Arc::clone(&facts), most);
+            let part =
+                self.clone().sums_of_file(file, Arc::clone(&question), Arc::clone(facts), most);
             Task(tokio::spawn(part))
         });
         let mut parts = parts.map(Task::ended).buffered(REQUESTS);
@@ -75,14 +99,7 @@ impl Store {
         while let Some(part) = parts.next().await {
             sums.merge(part?, most).with_context(|| format!("{self}"))?;
         }
-        drop(parts);
-        // A compacted piece leaves stacks to those of other hours of its date.
-        let stacks = match pieces.iter().any(|it| it.compaction.is_some()) {
-            true => self.files(&self.dates_of(&pieces).await?, Table::Stacks).await?,
-            false => self.files(&pieces, Table::Stacks).await?,
-        };
-        let paths = self.stacks(&stacks).await?;
-        Ok(Part { pieces, facts, sums, paths })
+        Ok(sums)
     }
 
     /// All pieces of the dates of these.
@@ -92,7 +109,7 @@ impl Store {
     }
 
     /// The sums of a file of `samples`.
-    async fn sums(
+    async fn sums_of_file(
         self,
         file: StoredFile,
         question: Arc<Question>,
@@ -159,13 +176,13 @@ impl Drop for Task {
 
 /// The times of the answer: those of its numbers, or else those that are asked, as far as the store has them.
 fn times(question: &Question, pieces: &[HourPieces], sums: &Sums) -> Times {
-    let has_ticks = question.detail.times == KeptTimes::All;
-    let (begin_ms, end_ms) = match has_ticks {
-        true => {
+    let interval_ms = question.detail.times.interval_ms();
+    let (begin_ms, end_ms) = match interval_ms {
+        Some(interval_ms) => {
             let times = || sums.sums.keys().map(|it| it.time_ms);
-            (times().min(), times().max().map(|it| it + TICK_MS))
+            (times().min(), times().max().map(|it| it.saturating_add(interval_ms)))
         }
-        false => {
+        None => {
             let hours = || pieces.iter().map(|it| it.slot.hour);
             let begin_ms =
                 hours().min().map(|it| it.begin_ms().max(question.from_ms.unwrap_or(i64::MIN)));
@@ -174,5 +191,6 @@ fn times(question: &Question, pieces: &[HourPieces], sums: &Sums) -> Times {
             (begin_ms, end_ms)
         }
     };
-    Times { begin_ms: begin_ms.unwrap_or_default(), end_ms: end_ms.unwrap_or_default(), has_ticks }
+    let (begin_ms, end_ms) = (begin_ms.unwrap_or_default(), end_ms.unwrap_or_default());
+    Times { begin_ms, end_ms, interval_ms }
 }

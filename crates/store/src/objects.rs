@@ -15,6 +15,8 @@ use object_store::path::Path;
 use object_store::{ClientOptions, ObjectStore, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
+use crate::store::Store;
+
 /// Where instances of a cloud get their credentials if the environment has none.
 const METADATA: &str = "169.254.169.254";
 /// The schemes of buckets.
@@ -46,6 +48,17 @@ impl StoreAddress {
             }
             _ => bail!("{text}: a store is a folder, s3://, gs:// or az://"),
         }
+    }
+
+    /// The store that an argument is; `None` if it is a file, or a folder of other files.
+    ///
+    /// # Errors
+    /// It is an address of something else, in one line.
+    pub fn of_input(input: &std::path::Path) -> Result<Option<Self>> {
+        let text = input.to_string_lossy();
+        let is_address = text.contains("://") && !input.exists();
+        let is_store = is_address || (input.is_dir() && Store::is_at(input));
+        is_store.then(|| Self::parse(&text)).transpose()
     }
 
     /// Whether the text is the address of a bucket.

@@ -1,6 +1,8 @@
 //! What of a store is asked, and what the answer distinguishes.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use perk_analysis::{LabelPattern, labels::are_kept};
 
@@ -10,7 +12,7 @@ use crate::rows::TICK_MS;
 use crate::selection::Window;
 
 /// What of a store is asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Question {
     /// The service; all if `None`.
     pub service: Option<String>,
@@ -27,10 +29,12 @@ pub struct Question {
 }
 
 /// What numbers are distinguished by, besides metric, stack and subject. Without details, much less is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Detail {
     /// When they were measured.
     pub times: KeptTimes,
+    /// Their stacks and subjects. Without them, numbers of different stacks are one.
+    pub has_stacks: bool,
     /// Their threads.
     pub has_threads: bool,
     /// Their labels.
@@ -40,8 +44,8 @@ pub struct Detail {
 /// The times that numbers keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeptTimes {
-    /// All, to 10 seconds.
-    All,
+    /// That of the interval that has them, of this number of milliseconds: see [`KeptTimes::intervals`].
+    Intervals(i64),
     /// The hour.
     Hours,
     /// None.
@@ -49,19 +53,57 @@ pub enum KeptTimes {
 }
 
 /// The labels that numbers keep.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum KeptLabels {
     /// All.
     All,
     /// Those of these keys.
     Of(Vec<String>),
+    /// Those whose keys are chosen.
+    Chosen(KeyChoice),
     /// Those that all numbers of a recording have.
     OfRecordings,
 }
 
+/// A choice of keys of labels.
+#[derive(Clone)]
+pub struct KeyChoice(Arc<dyn Fn(&str) -> bool + Send + Sync>);
+
+impl KeyChoice {
+    /// The keys for which `is_chosen` returns true.
+    pub fn new(is_chosen: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(is_chosen))
+    }
+}
+
+impl fmt::Debug for KeyChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyChoice")
+    }
+}
+
 impl Default for Detail {
     fn default() -> Self {
-        Self { times: KeptTimes::All, has_threads: true, labels: KeptLabels::All }
+        Self { times: KeptTimes::ALL, has_stacks: true, has_threads: true, labels: KeptLabels::All }
+    }
+}
+
+impl KeptTimes {
+    /// All that a store has, which are to 10 seconds.
+    pub const ALL: Self = Self::Intervals(TICK_MS);
+
+    /// Those of intervals that have at least this length, in milliseconds: whole numbers of 10 seconds.
+    pub fn intervals(least_ms: i64) -> Self {
+        let ticks = least_ms.max(1).unsigned_abs().div_ceil(TICK_MS.unsigned_abs());
+        Self::Intervals(i64::try_from(ticks).unwrap_or(i64::MAX).saturating_mul(TICK_MS))
+    }
+
+    /// The length of the intervals, in milliseconds; `None` if times within an hour are not kept.
+    pub(crate) fn interval_ms(self) -> Option<i64> {
+        match self {
+            KeptTimes::Intervals(ms) => Some(ms.max(1)),
+            KeptTimes::Hours | KeptTimes::Nothing => None,
+        }
     }
 }
 
@@ -71,6 +113,7 @@ impl KeptLabels {
         match self {
             KeptLabels::All | KeptLabels::OfRecordings => true,
             KeptLabels::Of(keys) => keys.iter().any(|it| it == key),
+            KeptLabels::Chosen(choice) => (choice.0)(key),
         }
     }
 

@@ -173,10 +173,14 @@ const VIEWS: [View; 5] = [
 
 /// All tables of a store, in the order of their names.
 pub fn tables() -> Vec<TableInfo> {
-    let column = |&(name, kind, about): &(&'static str, _, _)| ColumnInfo { name, kind, about };
+    let column = |&(name, kind, about): &(&'static str, &'static str, &'static str)| ColumnInfo {
+        name: name.into(),
+        kind: kind.into(),
+        about: about.into(),
+    };
     let table = |view: &View| TableInfo {
-        name: view.name,
-        about: view.about,
+        name: view.name.into(),
+        about: view.about.into(),
         columns: view.columns.iter().map(column).collect(),
     };
     VIEWS.iter().map(table).collect()

@@ -53,7 +53,7 @@ mod tests {
     use perk_profile::Profile;
 
     use super::*;
-    use crate::{Limits, Recording, session};
+    use crate::{Events, Limits, Recording, session};
 
     /// The analyses that queries need, one after the other in a session: whether each finds holders.
     fn analyses(queries: &[&str]) -> Vec<bool> {
@@ -68,9 +68,10 @@ mod tests {
             }
         });
         let recording = Recording::new(1, "dump".to_owned(), Profile::default(), Some(dump));
+        let events = Arc::new(Events::new(Vec::new(), |_| {}));
         let spill = std::env::temp_dir();
         let limits = Limits { memory_bytes: 1 << 30, spill, spill_bytes: 1 << 30 };
-        let context = session(vec![recording], &limits).unwrap();
+        let context = session(vec![recording].into(), &events, &limits).unwrap();
         let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
         for query in queries {
             let rows = runtime.block_on(async { context.sql(query).await?.collect().await });

@@ -13,14 +13,14 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 use perk_heap::{Heap, Limits, Meaning, ObjectId, Value};
 
-use crate::recording::Recording;
+use crate::recordings::Recordings;
 use crate::session::fault;
 
 /// The most that the text of an object shows.
 const LIMITS: Limits = Limits { char_count: 1 << 16, element_count: 10 };
 
 /// Makes the functions known to a session.
-pub(crate) fn register(context: &SessionContext, recordings: &Arc<[Recording]>) {
+pub(crate) fn register(context: &SessionContext, recordings: &Arc<Recordings>) {
     for kind in [Kind::Hex, Kind::Address, Kind::Field, Kind::Text] {
         let function = HeapFunction::new(kind, Arc::clone(recordings));
         context.register_udf(ScalarUDF::new_from_impl(function));
@@ -84,19 +84,19 @@ impl Kind {
 struct HeapFunction {
     kind: Kind,
     signature: Signature,
-    recordings: Arc<[Recording]>,
+    recordings: Arc<Recordings>,
 }
 
 impl HeapFunction {
-    fn new(kind: Kind, recordings: Arc<[Recording]>) -> Self {
+    fn new(kind: Kind, recordings: Arc<Recordings>) -> Self {
         Self { kind, signature: kind.signature(), recordings }
     }
 
     /// The only heap, or that of a recording.
     fn heap(&self, number: Option<i64>) -> Result<Arc<Heap>> {
         let name = self.name();
-        let mut dumps =
-            self.recordings.iter().filter_map(|it| Some((it.number, it.heap.as_ref()?)));
+        let recordings = self.recordings.get().map_err(fault)?;
+        let mut dumps = recordings.iter().filter_map(|it| Some((it.number, it.heap.as_ref()?)));
         if let Some(number) = number {
             return match dumps.find(|it| i64::try_from(it.0) == Ok(number)) {
                 Some((_, dump)) => dump.heap(false),

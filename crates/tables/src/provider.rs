@@ -9,7 +9,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::exec_err;
 use datafusion::datasource::TableType;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
@@ -18,6 +18,8 @@ use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use tokio::sync::mpsc::Sender;
 
 use crate::recording::Recording;
+use crate::recordings::Recordings;
+use crate::session::fault;
 use crate::table::{Part, Table};
 
 /// The batches of rows that wait to be read.
@@ -26,21 +28,20 @@ const WAITING: usize = 2;
 /// A table of recordings.
 pub(crate) struct Provider {
     table: Arc<dyn Table>,
-    recordings: Arc<[Recording]>,
-    /// The positions of those whose rows it has.
-    at: Vec<usize>,
+    recordings: Arc<Recordings>,
+    /// The position of the one whose rows it has; `None` of all.
+    at: Option<usize>,
 }
 
 impl Provider {
     /// The table of all recordings.
-    pub(crate) fn new(table: Arc<dyn Table>, recordings: Arc<[Recording]>) -> Self {
-        let at = (0..recordings.len()).collect();
-        Self { table, recordings, at }
+    pub(crate) fn new(table: Arc<dyn Table>, recordings: Arc<Recordings>) -> Self {
+        Self { table, recordings, at: None }
     }
 
     /// The table of one recording, by its position.
-    pub(crate) fn of_one(table: Arc<dyn Table>, recordings: Arc<[Recording]>, at: usize) -> Self {
-        Self { table, recordings, at: vec![at] }
+    pub(crate) fn of_one(table: Arc<dyn Table>, recordings: Arc<Recordings>, at: usize) -> Self {
+        Self { table, recordings, at: Some(at) }
     }
 }
 
@@ -73,15 +74,21 @@ impl TableProvider for Provider {
             None => (0..schema.fields().len()).collect(),
         };
         let schema = Arc::new(schema.project(&columns)?);
+        let known = Arc::clone(&self.recordings);
+        let recordings = tokio::task::spawn_blocking(move || known.get());
+        let recordings =
+            recordings.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let recordings = recordings.map_err(fault)?;
+        let at = self.at.map_or(0..recordings.len(), |at| at..at + 1);
         let threads = session.config().target_partitions().max(1);
-        let parts = self.at.iter().flat_map(|&at| {
-            let count = if self.table.has_parts(&self.recordings[at]) { threads } else { 1 };
+        let parts = at.flat_map(|at| {
+            let count = if self.table.has_parts(&recordings[at]) { threads } else { 1 };
             (0..count).map(move |index| (at, Part { index, count }))
         });
         let partitions = parts.map(|(at, part)| {
             Arc::new(Partition {
                 table: Arc::clone(&self.table),
-                recordings: Arc::clone(&self.recordings),
+                recordings: Arc::clone(&recordings),
                 at,
                 part,
                 columns: Arc::clone(&columns),

@@ -10,12 +10,13 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
+use crate::events::{self, Events};
 use crate::functions;
 use crate::heap;
 use crate::heap_functions;
 use crate::profile;
 use crate::provider::Provider;
-use crate::recording::Recording;
+use crate::recordings::Recordings;
 use crate::table_functions;
 
 /// The part of the memory that a sort keeps for what it has on disk, and the most of it.
@@ -62,20 +63,25 @@ pub fn context(limits: &Limits) -> Result<SessionContext> {
     Ok(SessionContext::new_with_state(state))
 }
 
-/// A session with the tables of these recordings, and perk's functions.
+/// A session with the tables of these recordings and of their events, and perk's functions.
 ///
 /// # Errors
 /// The folder for what does not fit the memory cannot be made.
-pub fn session(recordings: Vec<Recording>, limits: &Limits) -> Result<SessionContext> {
+pub fn session(
+    recordings: Recordings,
+    events: &Arc<Events>,
+    limits: &Limits,
+) -> Result<SessionContext> {
     let context = context(limits)?;
-    let recordings: Arc<[Recording]> = recordings.into();
+    let recordings = Arc::new(recordings);
     for table in profile::all().into_iter().chain(heap::all()) {
         let name = table.info().name;
-        context.register_table(name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
+        context.register_table(&*name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
     }
     let known = Arc::clone(&recordings);
-    functions::register(&context, move || Ok(Arc::clone(&known)));
+    functions::register(&context, move || known.get());
     heap_functions::register(&context, &recordings);
     table_functions::register(&context, &recordings);
+    events::register(&context, events)?;
     Ok(context)
 }

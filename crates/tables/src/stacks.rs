@@ -42,6 +42,35 @@ pub fn stack_ids(profile: &Profile) -> Vec<StackId> {
     ids
 }
 
+/// The ids of the stacks of a profile that grows, as they are shown: without the frames of proxies whose callee stands
+/// for both ([`Symbols::is_proxy_of`](perk_profile::Symbols::is_proxy_of)).
+#[derive(Debug, Default)]
+pub(crate) struct ShownStacks {
+    /// The id of each node, and that of the frames around its own.
+    ids: Vec<(StackId, StackId)>,
+    text: Vec<u8>,
+}
+
+impl ShownStacks {
+    /// The id of the stack of a node; `None` if it has no frames.
+    pub(crate) fn id(&mut self, profile: &Profile, node: NodeId) -> Option<StackId> {
+        let tree = &profile.tree;
+        // A parent's index is below its children's.
+        for index in self.ids.len()..=node.index() {
+            let own = NodeId::new(index);
+            let ids = tree.parent(own).zip(tree.frame(own)).map(|(parent, frame)| {
+                let (id, around) = self.ids[parent.index()];
+                let is_folded =
+                    tree.frame(parent).is_some_and(|it| profile.symbols.is_proxy_of(it, frame));
+                let around = if is_folded { around } else { id };
+                (around.with(profile, frame, &mut self.text), around)
+            });
+            self.ids.push(ids.unwrap_or_default());
+        }
+        (node != tree.root()).then(|| self.ids[node.index()].0)
+    }
+}
+
 /// The frames of a node, the outermost first.
 pub fn frames(profile: &Profile, node: NodeId) -> Vec<FrameId> {
     let mut frames: Vec<_> = profile.tree.frames(node).collect();

@@ -20,9 +20,9 @@ use crate::stacks::{STACK_ID_BYTES, StackId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
     /// Its name in SQL.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What a row is.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
     /// Its columns, in order.
     pub columns: Vec<ColumnInfo>,
 }
@@ -31,11 +31,11 @@ pub struct TableInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnInfo {
     /// Its name in SQL, with its unit.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its type, in a word.
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     /// What it means, and when it is null.
-    pub about: &'static str,
+    pub about: Cow<'static, str>,
 }
 
 /// A table of a recording, whatever its rows are.
@@ -234,11 +234,11 @@ fn labels<'a>(
 impl<R> Table for TableOf<R> {
     fn info(&self) -> TableInfo {
         let columns = self.columns.iter().map(|it| ColumnInfo {
-            name: it.name,
-            kind: it.values.kind(),
-            about: it.about,
+            name: it.name.into(),
+            kind: it.values.kind().into(),
+            about: it.about.into(),
         });
-        TableInfo { name: self.name, about: self.about, columns: columns.collect() }
+        TableInfo { name: self.name.into(), about: self.about.into(), columns: columns.collect() }
     }
 
     fn schema(&self) -> SchemaRef {

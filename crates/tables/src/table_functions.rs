@@ -12,9 +12,11 @@ use perk_profile::Metric;
 use crate::profile::{diff, flame};
 use crate::provider::Provider;
 use crate::recording::Recording;
+use crate::recordings::Recordings;
+use crate::session::fault;
 
 /// Makes the functions known to a session.
-pub(crate) fn register(context: &SessionContext, recordings: &Arc<[Recording]>) {
+pub(crate) fn register(context: &SessionContext, recordings: &Arc<Recordings>) {
     for kind in [Kind::Flame, Kind::Diff] {
         let function = TableFunction { kind, recordings: Arc::clone(recordings) };
         context.register_udtf(kind.name(), Arc::new(function));
@@ -36,10 +38,15 @@ impl Kind {
     }
 }
 
-#[derive(Debug)]
 struct TableFunction {
     kind: Kind,
-    recordings: Arc<[Recording]>,
+    recordings: Arc<Recordings>,
+}
+
+impl std::fmt::Debug for TableFunction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("TableFunction").field(&self.kind).finish()
+    }
 }
 
 impl TableFunctionImpl for TableFunction {
@@ -48,15 +55,16 @@ impl TableFunctionImpl for TableFunction {
         arguments: TableFunctionArgs<'_, '_>,
     ) -> Result<Arc<dyn TableProvider>> {
         let recordings = Arc::clone(&self.recordings);
+        let known = recordings.get().map_err(fault)?;
         match (self.kind, arguments.exprs()) {
             (Kind::Flame, [metric]) => {
-                let metric = self.metric(metric)?;
+                let metric = find_metric(&known, metric)?;
                 Ok(Arc::new(Provider::new(Arc::new(flame::flame(metric)), recordings)))
             }
             (Kind::Flame, _) => plan_err!("flame takes a metric: flame('samples')"),
             (Kind::Diff, [before, after]) => {
-                let (before, after) = (self.recording(before)?, self.recording(after)?);
-                let table = diff::diff(Arc::clone(&recordings), after);
+                let (before, after) = (find(&known, before)?, find(&known, after)?);
+                let table = diff::diff(known, after);
                 Ok(Arc::new(Provider::of_one(Arc::new(table), recordings, before)))
             }
             (Kind::Diff, _) => plan_err!("diff takes two recordings by their numbers: diff(1, 2)"),
@@ -64,31 +72,29 @@ impl TableFunctionImpl for TableFunction {
     }
 }
 
-impl TableFunction {
-    fn metric(&self, argument: &Expr) -> Result<Metric> {
-        let Expr::Literal(ScalarValue::Utf8(Some(name)), _) = argument else {
-            return plan_err!("flame takes the name of a metric: flame('samples')");
-        };
-        let mut found = self.recordings.iter().filter_map(|it| Metric::find(&it.profile, name));
-        match found.next() {
-            Some(metric) => Ok(metric),
-            None => {
-                plan_err!("no recording has the metric {name}: SELECT DISTINCT metric FROM samples")
-            }
+fn find_metric(recordings: &[Recording], argument: &Expr) -> Result<Metric> {
+    let Expr::Literal(ScalarValue::Utf8(Some(name)), _) = argument else {
+        return plan_err!("flame takes the name of a metric: flame('samples')");
+    };
+    let mut found = recordings.iter().filter_map(|it| Metric::find(&it.profile, name));
+    match found.next() {
+        Some(metric) => Ok(metric),
+        None => {
+            plan_err!("no recording has the metric {name}: SELECT DISTINCT metric FROM samples")
         }
     }
+}
 
-    /// The position of a recording.
-    fn recording(&self, argument: &Expr) -> Result<usize> {
-        let Expr::Literal(ScalarValue::Int64(Some(number)), _) = argument else {
-            return plan_err!("diff takes recordings by their numbers: diff(1, 2)");
-        };
-        let found = self.recordings.iter().position(|it| i64::try_from(it.number) == Ok(*number));
-        match found {
-            Some(at) => Ok(at),
-            None => {
-                plan_err!("there is no recording {number}: SELECT recording, file FROM recordings")
-            }
+/// The position of a recording.
+fn find(recordings: &[Recording], argument: &Expr) -> Result<usize> {
+    let Expr::Literal(ScalarValue::Int64(Some(number)), _) = argument else {
+        return plan_err!("diff takes recordings by their numbers: diff(1, 2)");
+    };
+    let found = recordings.iter().position(|it| i64::try_from(it.number) == Ok(*number));
+    match found {
+        Some(at) => Ok(at),
+        None => {
+            plan_err!("there is no recording {number}: SELECT recording, file FROM recordings")
         }
     }
 }

@@ -53,7 +53,7 @@ impl Access {
 }
 
 /// Compares all characters, so that the time does not depend on how many are right.
-fn is_same(given: &str, secret: &str) -> bool {
+pub fn is_same(given: &str, secret: &str) -> bool {
     let (given, secret) = (given.as_bytes(), secret.as_bytes());
     given.len() == secret.len()
         && given.iter().zip(secret).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
@@ -95,7 +95,7 @@ pub fn token_of_file(path: &Path) -> anyhow::Result<String> {
 
 /// Whether a browser that sends this `Host` has the address of a machine and no name that somebody could
 /// give to this one (DNS rebinding).
-pub(crate) fn is_address(host: &str) -> bool {
+pub fn is_address(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|it| it.is_ascii_digit()) => {
             name

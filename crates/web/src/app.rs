@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use anyhow::bail;
 use axum::http::header::ACCEPT_ENCODING;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -18,7 +19,7 @@ use crate::fault::Fault;
 use crate::live;
 use crate::question::Question;
 use crate::reply::Reply;
-use crate::sources::{Source, Sources};
+use crate::sources::{Origin, Source, Sources};
 
 /// Questions that are worked on at once.
 const WORKERS: usize = 2;
@@ -31,6 +32,8 @@ const FLAME_BYTES: usize = 8 << 20;
 
 /// Parts of recordings of running JVMs that are kept: one that a page has frozen is asked for each second.
 const MOMENTS: usize = 4;
+/// Parts of services that are kept: a page shows some of them at once, in different detail.
+const SERVICE_PARTS: usize = 8;
 
 /// All that requests share.
 pub(crate) struct App {
@@ -44,6 +47,8 @@ pub(crate) struct App {
     profiles: Cache<Selection>,
     /// Parts of the recordings of running JVMs.
     moments: Answers<Selection>,
+    /// Parts of what stores have of services.
+    services: Answers<Selection>,
     heaps: Cache<Heap>,
     workers: Arc<Semaphore>,
 }
@@ -83,6 +88,7 @@ impl App {
             flames: Answers::new(FLAME_BYTES),
             profiles: Cache::default(),
             moments: Answers::of_count(MOMENTS),
+            services: Answers::of_count(SERVICE_PARTS),
             heaps: Cache::default(),
             workers: Arc::new(Semaphore::new(WORKERS)),
         }
@@ -94,19 +100,22 @@ impl App {
             let input = self.input(source)?;
             ProfileRequest::default().select(NamedItem::new(source.label(), input))
         };
-        if source.live.is_none() {
-            return self.profiles.get(source, select);
-        }
-        self.moments.get(&source.id, || {
-            self.drop_old_moments(source);
+        let parts = match &source.origin {
+            Origin::File(_) => return self.profiles.get(source, select),
+            Origin::Jvm(_) => &self.moments,
+            Origin::Service(_) => &self.services,
+            Origin::Fault(line) => return Err(Fault::source(line.clone())),
+        };
+        parts.get(&source.id, || {
+            self.drop_old_moments(source, parts);
             Ok(select()?)
         })
     }
 
-    /// Drops what was made of moments of a running JVM that are no longer kept. It has their symbols, which other
-    /// moments do not share.
-    fn drop_old_moments(&self, source: &Source) {
-        let kept = self.moments.keys();
+    /// Drops what was made of parts of a source that are no longer kept. It has their symbols, which other parts do not
+    /// share.
+    fn drop_old_moments(&self, source: &Source, parts: &Answers<Selection>) {
+        let kept = parts.keys();
         let is_kept = |id: &str| id == source.id || kept.iter().any(|it| it == id);
         let is_wanted = |key: &str| key.split(' ').all(|id| !source.is_moment(id) || is_kept(id));
         self.parts.retain(is_wanted);
@@ -116,21 +125,24 @@ impl App {
 
     /// What the profile of a source is made of, read anew.
     pub(crate) fn input(&self, source: &Source) -> anyhow::Result<Input> {
-        let Some(live) = &source.live else { return perk_open::profile(&source.path, &self.read) };
-        let mut input = live.input()?;
+        let mut input = match &source.origin {
+            Origin::File(file) => return perk_open::profile(&file.path, &self.read),
+            Origin::Jvm(live) => live.input()?,
+            Origin::Service(moment) => moment.input()?,
+            Origin::Fault(line) => bail!("{line}"),
+        };
         perk_open::prepare(&mut input.profile, &self.read);
         Ok(input)
     }
 
     /// The heap of a source. A large dump has its index beside it, as with `perk heap`.
     pub(crate) fn heap(&self, source: &Source) -> Result<Arc<Heap>, Fault> {
-        if source.live.is_some() {
-            let line =
-                format!("{} is a running JVM: perk heap shows a heap dump of it", source.name);
+        let Some(file) = source.file() else {
+            let line = format!("{} is no file: perk heap shows a heap dump", source.name);
             return Err(Fault::nothing(line));
-        }
+        };
         self.heaps.get(source, || {
-            perk_open::heap(&source.path, &perk_heap::Options::default(), &mut perk_heap::NoWatch)
+            perk_open::heap(&file.path, &perk_heap::Options::default(), &mut perk_heap::NoWatch)
         })
     }
 

@@ -10,7 +10,8 @@ use perk_report::parse;
 
 use crate::fault::Fault;
 use crate::question::Question;
-use crate::sources::Source;
+use crate::sources::{Origin, Source};
+use crate::stored::PartDetail;
 
 /// A running JVM and its recording.
 #[derive(Clone)]
@@ -74,7 +75,7 @@ impl LiveMoment {
 impl Source {
     /// The begin of what is known by time: a running JVM's recording has the times of the last minutes alone.
     pub(crate) fn times_from_ns(&self) -> u64 {
-        self.live.as_ref().map_or(0, |live| live.source.recording.progress().kept_from_ns)
+        self.live().map_or(0, |live| live.source.recording.progress().kept_from_ns)
     }
 
     /// What there is to know about its times, in a line.
@@ -86,7 +87,7 @@ impl Source {
 
     /// The same source at a part of its recording: it is another source, which stays the same.
     fn at(mut self, stretch: Stretch) -> Self {
-        if let Some(live) = &mut self.live {
+        if let Origin::Jvm(live) = &mut self.origin {
             live.stretch = stretch;
             let name = self.id.split('@').next().unwrap_or_default();
             self.id = format!("{name}@{}-{}", stretch.from_ns, stretch.to_ns);
@@ -94,23 +95,42 @@ impl Source {
         self
     }
 
-    /// Whether an id is that of a part of the recording of this running JVM.
+    /// Whether an id is that of a part of this source: of the recording of a running JVM, or of a service.
     pub(crate) fn is_moment(&self, id: &str) -> bool {
         let is_own = |(name, _)| self.id.split('@').next() == Some(name);
-        self.live.is_some() && id.split_once('@').is_some_and(is_own)
+        self.file().is_none() && id.split_once('@').is_some_and(is_own)
     }
 
-    /// All of the recording of a running JVM, also after the part; other sources are whole.
-    pub(crate) fn whole(&self) -> Self {
-        let whole = self.live.as_ref().map(|live| LiveMoment::whole(&live.source).stretch);
-        whole.map_or_else(|| self.clone(), |whole| self.clone().at(whole))
+    /// All of the recording of a running JVM, also after the part; all of the time of a service that is looked at, in this
+    /// detail; other sources are whole.
+    pub(crate) fn whole(&self, detail: &PartDetail) -> Self {
+        match &self.origin {
+            Origin::Jvm(live) => self.clone().at(LiveMoment::whole(&live.source).stretch),
+            Origin::Service(moment) => moment.over_all_time(detail).into_source(self),
+            Origin::File(_) | Origin::Fault(_) => self.clone(),
+        }
     }
 }
 
-/// The source and the question of a request. That of a running JVM is about a part of its recording, which
-/// becomes the source: `last=10s` of it, and `from` and `to`; all of it where the question has none.
+/// The source and the question of a request. That of a running JVM or a service is about a part, which becomes the
+/// source: see [`live_part`] and [`ServiceMoment::asked`].
 pub(crate) fn resolved(source: Source, question: Question) -> Result<(Source, Question), Fault> {
-    let Some(live) = &source.live else { return Ok((source, question)) };
+    match &source.origin {
+        Origin::File(_) => Ok((source, question)),
+        Origin::Jvm(live) => {
+            let (stretch, question) = live_part(live, &question)?;
+            Ok((source.at(stretch), question))
+        }
+        Origin::Service(moment) => {
+            let (moment, question) = moment.asked(&question)?;
+            Ok((moment.into_source(&source), question))
+        }
+        Origin::Fault(line) => Err(Fault::source(line.clone())),
+    }
+}
+
+/// The part of the recording of a running JVM: `last=10s` of it, and `from` and `to`; all of it where the question has none.
+fn live_part(live: &LiveMoment, question: &Question) -> Result<(Stretch, Question), Fault> {
     let recording = &live.source.recording;
     let window = question.window()?;
     let last = question.value("last", parse::time)?;
@@ -128,6 +148,5 @@ pub(crate) fn resolved(source: Source, question: Question) -> Result<(Source, Qu
     if window.to_ns.is_some_and(|to_ns| to_ns <= stretch.from_ns) {
         return Err(Fault::question("to is not later than from"));
     }
-    let question = ["last", "from", "to"].iter().fold(question, |it, name| it.without(name));
-    Ok((source.at(stretch), question))
+    Ok((stretch, question.without_all(&["last", "from", "to"])))
 }

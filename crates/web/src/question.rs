@@ -74,7 +74,13 @@ impl Question {
 
     /// The same question without a parameter.
     pub(crate) fn without(&self, name: &str) -> Self {
-        Self { pairs: self.pairs.iter().filter(|pair| pair.0 != name).cloned().collect() }
+        self.without_all(&[name])
+    }
+
+    /// The same question without the parameters of these names.
+    pub(crate) fn without_all(&self, names: &[&str]) -> Self {
+        let is_left = |pair: &&(String, String)| !names.contains(&&*pair.0);
+        Self { pairs: self.pairs.iter().filter(is_left).cloned().collect() }
     }
 
     /// The same question with another value of a parameter.
@@ -134,7 +140,7 @@ impl Question {
     }
 
     /// All values of a parameter.
-    fn values<T, E: fmt::Display>(
+    pub(crate) fn values<T, E: fmt::Display>(
         &self,
         name: &str,
         parse: impl Fn(&str) -> Result<T, E>,

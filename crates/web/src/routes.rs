@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::guard::{self, BODY_BYTES, SESSION};
 use crate::question::Question;
 use crate::reply::Reply;
-use crate::views::{diff, export, flame, heap, lanes, live, report, times};
+use crate::views::{diff, export, flame, heap, history, lanes, live, report, times};
 
 /// How long the body of a request may take.
 const BODY_LIMIT: Duration = Duration::from_secs(10);
@@ -109,13 +109,16 @@ async fn view(
             "thread-states" => lanes::states(app, &source, &question),
             "strip" => times::strip(app, &source, &question),
             "collections" => times::collections(app, &source, &question),
+            "history" => history::history(app, &source, &question),
+            "labels" => history::labels(&source, &question),
             "export" => export::export(app, &source, &question),
             "live" => live::live(app, &source, &question),
             "live-threads" => live::threads(app, &source, &question),
             "thread-dump" => live::thread_dump(&source, &question),
             other => Err(Fault::nothing(format!(
                 "there is no {other} of a source: there are report, source, files, fields, flame, search, timeline, lanes, \
-                 thread-states, heatmap, strip, collections, export and heap; of a running JVM also live, live-threads and thread-dump"
+                 thread-states, heatmap, strip, collections, history, export and heap; of a running JVM also live, live-threads and \
+                 thread-dump; of a service of a store labels"
             ))),
         }
     })

@@ -1,10 +1,11 @@
-//! What is served: files, the files of folders, and running JVMs, each under a name that is part of addresses.
+//! What is served: files, the files of folders, running JVMs and the services of stores, each under a name that is part of
+//! addresses.
 
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use crate::fault::Fault;
 use crate::folder::{Folder, is_below};
 use crate::live::{LiveMoment, LiveSource};
+use crate::stored::{RecordingStore, ServiceMoment, Stores};
 
 /// How long a list of a folder's files holds.
 const LIST_AGE: Duration = Duration::from_secs(2);
@@ -47,6 +49,7 @@ pub(crate) enum SourceKind {
     Profile,
     Heap,
     Jvm,
+    Service,
 }
 
 impl SourceKind {
@@ -55,6 +58,7 @@ impl SourceKind {
             SourceKind::Profile => "profile",
             SourceKind::Heap => "heap",
             SourceKind::Jvm => "jvm",
+            SourceKind::Service => "service",
         }
     }
 }
@@ -82,74 +86,127 @@ pub(crate) struct Source {
     pub(crate) id: String,
     /// Its name for people.
     pub(crate) name: String,
+    /// How often it has changed since the server began.
+    pub(crate) version: u64,
+    pub(crate) origin: Origin,
+}
+
+/// Where the numbers of a source come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    File(FileOrigin),
+    /// A part of the recording of a running JVM.
+    Jvm(LiveMoment),
+    /// A part of what a store has of a service.
+    Service(ServiceMoment),
+    /// A store that cannot be read now: why.
+    Fault(String),
+}
+
+/// A file.
+#[derive(Clone, Debug)]
+pub(crate) struct FileOrigin {
     pub(crate) path: PathBuf,
     /// The folder that it may not leave.
     folder: Option<PathBuf>,
-    /// How often it has changed since the server began.
-    pub(crate) version: u64,
     facts: Result<FileFacts, String>,
-    /// The part of the recording of a running JVM.
-    pub(crate) live: Option<LiveMoment>,
+}
+
+impl FileOrigin {
+    /// The file as it is now.
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        let is_inside = self.folder.as_deref().is_none_or(|folder| is_below(&self.path, folder));
+        Fingerprint::of(&self.path).filter(|_| is_inside)
+    }
 }
 
 impl Source {
     /// Its name in messages and commands.
     pub(crate) fn label(&self) -> String {
-        if self.live.is_some() { self.name.clone() } else { display_name(&self.path) }
+        match &self.origin {
+            Origin::File(file) => display_name(&file.path),
+            _ => self.name.clone(),
+        }
     }
 
     fn of_jvm(place: usize, source: &LiveSource) -> Self {
         Self {
             id: format!("j{}", place + 1),
             name: printable(&source.jvm.title()),
-            path: PathBuf::new(),
-            folder: None,
             version: 1,
-            facts: Err(String::new()),
-            live: Some(LiveMoment::whole(source)),
+            origin: Origin::Jvm(LiveMoment::whole(source)),
+        }
+    }
+
+    /// The file, if it is one.
+    pub(crate) fn file(&self) -> Option<&FileOrigin> {
+        match &self.origin {
+            Origin::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The part of the recording of a running JVM, if it is one.
+    pub(crate) fn live(&self) -> Option<&LiveMoment> {
+        match &self.origin {
+            Origin::Jvm(live) => Some(live),
+            _ => None,
         }
     }
 
     /// The file as it is now.
     pub(crate) fn fingerprint(&self) -> Result<Fingerprint, Fault> {
-        let is_inside = self.folder.as_deref().is_none_or(|folder| is_below(&self.path, folder));
-        Fingerprint::of(&self.path)
-            .filter(|_| is_inside)
-            .ok_or_else(|| Fault::nothing(format!("{} is no file any more", self.name)))
+        let found = self.file().and_then(FileOrigin::fingerprint);
+        found.ok_or_else(|| Fault::nothing(format!("{} is no file any more", self.name)))
     }
 
     fn value(&self) -> Value {
-        if let Some(live) = &self.live {
-            return json!({
-                "id": self.id,
-                "name": self.name,
-                "path": null,
-                "kind": SourceKind::Jvm.name(),
-                "format": null,
-                "bytes": null,
-                "modified": live.source.recording.progress().begun_unix_ms,
-                "version": self.version,
-                "state": "ok",
-                "recording": live.source.state(),
-                "error": null,
-            });
-        }
-        let facts = self.facts.as_ref();
-        let fingerprint =
-            facts.ok().map(|it| it.fingerprint).or_else(|| Fingerprint::of(&self.path));
-        let modified_ms = fingerprint.map(|it| (it.modified_ns / 1_000_000) as i64);
-        json!({
+        let mut value = json!({
             "id": self.id,
             "name": self.name,
-            "path": display_name(&self.path),
-            "kind": facts.map_or("profile", |it| it.kind.name()),
-            "format": facts.ok().map(|it| it.format),
-            "bytes": fingerprint.map(|it| it.bytes),
-            "modified": modified_ms,
+            "path": null,
+            "kind": null,
+            "format": null,
+            "bytes": null,
+            "modified": null,
             "version": self.version,
-            "state": if facts.is_ok() { "ok" } else { "cannot be read" },
-            "error": facts.err().map(|line| printable(line)),
-        })
+            "state": "ok",
+            "error": null,
+        });
+        match &self.origin {
+            Origin::File(file) => {
+                let facts = file.facts.as_ref();
+                let fingerprint =
+                    facts.ok().map(|it| it.fingerprint).or_else(|| Fingerprint::of(&file.path));
+                value["path"] = display_name(&file.path).into();
+                value["kind"] = facts.map_or("profile", |it| it.kind.name()).into();
+                value["format"] = facts.ok().map(|it| it.format).into();
+                value["bytes"] = fingerprint.map(|it| it.bytes).into();
+                value["modified"] =
+                    fingerprint.map(|it| (it.modified_ns / 1_000_000) as i64).into();
+                if let Err(line) = facts {
+                    value["state"] = "cannot be read".into();
+                    value["error"] = printable(line).into();
+                }
+            }
+            Origin::Jvm(live) => {
+                value["kind"] = SourceKind::Jvm.name().into();
+                value["modified"] = live.source.recording.progress().begun_unix_ms.into();
+                value["recording"] = live.source.state().into();
+            }
+            Origin::Service(moment) => {
+                value["kind"] = SourceKind::Service.name().into();
+                value["format"] = printable(&moment.store.name()).into();
+                value["begin"] = moment.service.begin_unix_ms.into();
+                value["modified"] = moment.service.end_unix_ms.into();
+            }
+            Origin::Fault(line) => {
+                value["kind"] = SourceKind::Service.name().into();
+                value["state"] = "cannot be read".into();
+                value["error"] = printable(line).into();
+            }
+        }
+        value
     }
 }
 
@@ -164,6 +221,7 @@ enum Input {
 pub(crate) struct Sources {
     inputs: Vec<Input>,
     jvms: Vec<LiveSource>,
+    stores: Stores,
     state: Mutex<State>,
 }
 
@@ -181,7 +239,11 @@ impl Sources {
     ///
     /// # Errors
     /// One is not there, or is neither a file that perk can read nor a folder.
-    pub(crate) fn new(paths: &[PathBuf], jvms: Vec<LiveSource>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        paths: &[PathBuf],
+        jvms: Vec<LiveSource>,
+        stores: Vec<Arc<dyn RecordingStore>>,
+    ) -> anyhow::Result<Self> {
         let input = |path: &PathBuf| {
             let name = display_name(path);
             if perk_open::is_stream(path) {
@@ -200,7 +262,7 @@ impl Sources {
             }
         };
         let inputs = paths.iter().map(input).collect::<anyhow::Result<_>>()?;
-        Ok(Self { inputs, jvms, state: Mutex::default() })
+        Ok(Self { inputs, jvms, stores: Stores(stores), state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -224,8 +286,8 @@ impl Sources {
         let found = state.list.iter().find(|it| it.id == id).cloned();
         let mut source = found
             .ok_or_else(|| Fault::nothing("there is no such source: /api/sources lists them"))?;
-        if source.live.is_none() {
-            source.version = version(&mut state.versions, id, Fingerprint::of(&source.path));
+        if let Origin::File(file) = &source.origin {
+            source.version = version(&mut state.versions, id, Fingerprint::of(&file.path));
         }
         Ok(source)
     }
@@ -250,10 +312,11 @@ impl Sources {
                         version: version(versions, &id, Fingerprint::of(path)),
                         id,
                         name: printable(&name),
-                        path: path.clone(),
-                        folder: None,
-                        facts,
-                        live: None,
+                        origin: Origin::File(FileOrigin {
+                            path: path.clone(),
+                            folder: None,
+                            facts,
+                        }),
                     });
                 }
                 Input::Folder(path) => {
@@ -265,16 +328,18 @@ impl Sources {
                             version: version(versions, &id, Some(file.facts.fingerprint)),
                             id,
                             name: printable(&below),
-                            path: file.path,
-                            folder: Some(path.clone()),
-                            facts: Ok(file.facts),
-                            live: None,
+                            origin: Origin::File(FileOrigin {
+                                path: file.path,
+                                folder: Some(path.clone()),
+                                facts: Ok(file.facts),
+                            }),
                         }
                     }));
                 }
             }
         }
         list.extend(jvms.map(|(place, source)| Source::of_jvm(place, source)));
+        list.extend(self.stores.sources());
         *listed = Some(Instant::now());
     }
 }

@@ -51,6 +51,7 @@ impl ReadArgs {
             app: self.app.clone(),
             keep_secrets: self.keep_secrets,
             unattributed: self.unattributed,
+            all_stacks: false,
         }
     }
 

@@ -10,11 +10,12 @@ use super::RECORDING;
 use super::measured::{AgentArguments, hidden_from_start};
 use super::values::{address, time};
 
-/// Show profiles, heap dumps and running JVMs in a browser
+/// Show profiles, heap dumps, running JVMs and stores in a browser
 ///
 /// Prints one address, which only you can use, and serves it until Ctrl-C. The page has the views of perk
 /// report, perk diff and perk heap, with the same numbers. A running JVM is recorded as perk attach does: the
-/// page shows the last 10 seconds, the last minute or all of it, newly every second.
+/// page shows the last 10 seconds, the last minute or all of it, newly every second. Of a store it shows the services, at any
+/// time, with comparisons and the history of methods.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -24,6 +25,7 @@ Examples:
   perk serve --source src/main/java app.prof
   perk serve target/profiles
   perk serve shop.jar
+  perk serve /var/lib/perk
   perk serve --open 4711 before.hprof
   ssh -L 4000:localhost:4000 host perk serve --port 4000 app.hprof
 
@@ -35,8 +37,8 @@ The address ends in a token, which the browser exchanges for a cookie: keep it t
 describes who can ask what.")]
 #[command(mut_args(hidden_from_start))]
 pub(crate) struct ServeArgs {
-    /// Profiles, heap dumps, folders with them, and running JVMs
-    #[arg(value_name = "FILE|FOLDER|PID|NAME", required = true)]
+    /// Profiles, heap dumps, folders with them, stores, and running JVMs
+    #[arg(value_name = "FILE|FOLDER|STORE|PID|NAME", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
     /// The port to listen on [default: any free port]
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]

@@ -22,25 +22,14 @@ use prost::Message;
 use super::deliver::HttpRequest;
 use super::identity::Identity;
 use super::profile_file::{FILE_LABEL, ProfileFile, TRIGGER_LABEL};
-use super::pyroscope::{packed, series_id};
-use super::series::{Selection, SeriesSet};
+use super::pyroscope::series_id;
+use crate::gzip::packed;
+use crate::series::{Selection, SeriesSet};
+use crate::series_names::{RESOURCE, SPAN_ID, TRACE_ID};
 
 const PATH: &str = "/v1development/profiles";
 /// The function of samples without a stack, as in pprof.
 const NO_STACK: &str = "[no stack]";
-/// The labels of a span.
-const TRACE_ID: &str = "trace_id";
-const SPAN_ID: &str = "span_id";
-/// The names that OpenTelemetry has for perk's labels of a JVM.
-const RESOURCE: [(&str, &str); 7] = [
-    (Identity::SERVICE, "service.name"),
-    ("version", "service.version"),
-    ("instance", "service.instance.id"),
-    ("host", "host.name"),
-    ("container", "container.id"),
-    ("pod", "k8s.pod.name"),
-    ("namespace", "k8s.namespace.name"),
-];
 
 /// The request with all numbers of a file. `None` if it has none.
 ///
@@ -52,7 +41,8 @@ pub(super) fn request(
 ) -> std::io::Result<Option<HttpRequest>> {
     let is_of_jvm = |key: &str| identity.labels().any(|it| it.0 == key);
     let label = |key: &str| !is_of_jvm(key) && key != FILE_LABEL && key != TRIGGER_LABEL;
-    let series = SeriesSet::of(&file.profile, Selection { threads: true, label: &label });
+    let series =
+        SeriesSet::of(&file.profile, Selection { threads: true, label: &label, others: false });
     let mut tables = Tables::default();
     let mut profiles = Vec::new();
     let Ok(()) = series.visit(|_, profile| {

@@ -8,7 +8,7 @@ use perk_profile::{Accounting, Event, Label, LabelValue, Profile, Timestamp, Uni
 
 use super::args::Format;
 use super::identity::Identity;
-use super::pyroscope::packed;
+use crate::gzip::packed;
 
 /// The level of zstd: files are small, and are read more rarely than they are stored.
 const ZSTD_LEVEL: i32 = 15;

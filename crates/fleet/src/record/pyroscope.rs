@@ -6,8 +6,6 @@
 use std::io;
 use std::time::Duration;
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use perk_formats::pprof;
 use prost::Message;
 use reqwest::Url;
@@ -16,50 +14,13 @@ use uuid::Uuid;
 use super::deliver::HttpRequest;
 use super::identity::Identity;
 use super::profile_file::{FILE_LABEL, ProfileFile, TRIGGER_LABEL};
-use super::series::{Selection, SeriesSet};
+use crate::gzip::packed;
+use crate::pyroscope_messages::{LabelPair, PushRequest, RawProfileSeries, RawSample};
+use crate::series::{Selection, SeriesSet};
+use crate::series_names::{NAME, SERVICE_NAME, TRACE_ID, label_name};
 
 const PUSH: &str = "/push.v1.PusherService/Push";
 const INGEST: &str = "/ingest";
-/// The name of a series, and the label of its service.
-const NAME: &str = "__name__";
-const SERVICE_NAME: &str = "service_name";
-/// The label of a trace, of which each is another one.
-const TRACE_ID: &str = "trace_id";
-
-/// `push.v1.PushRequest`.
-#[derive(Clone, PartialEq, Message)]
-struct PushRequest {
-    #[prost(message, repeated, tag = "1")]
-    series: Vec<RawProfileSeries>,
-}
-
-/// `push.v1.RawProfileSeries`.
-#[derive(Clone, PartialEq, Message)]
-struct RawProfileSeries {
-    #[prost(message, repeated, tag = "1")]
-    labels: Vec<LabelPair>,
-    #[prost(message, repeated, tag = "2")]
-    samples: Vec<RawSample>,
-}
-
-/// `types.v1.LabelPair`.
-#[derive(Clone, PartialEq, Message)]
-struct LabelPair {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    value: String,
-}
-
-/// `push.v1.RawSample`.
-#[derive(Clone, PartialEq, Message)]
-struct RawSample {
-    #[prost(bytes = "vec", tag = "1")]
-    raw_profile: Vec<u8>,
-    /// A UUID.
-    #[prost(string, tag = "2")]
-    id: String,
-}
 
 /// The request with all series of a file. `None` if it has none.
 ///
@@ -88,7 +49,7 @@ pub(super) fn push(file: &ProfileFile, identity: &Identity) -> io::Result<Option
 pub(super) fn ingest(
     file: &ProfileFile,
     identity: &Identity,
-) -> io::Result<Vec<(&'static str, HttpRequest)>> {
+) -> io::Result<Vec<(String, HttpRequest)>> {
     let mut requests = Vec::new();
     let name = service_with_labels(file, identity);
     let begin = file.profile.created.unwrap_or_default().unix_ms / 1000;
@@ -107,7 +68,7 @@ pub(super) fn ingest(
         let content_type = "application/octet-stream";
         let request =
             packed(&profile).map(|body| HttpRequest { path, content_type, is_packed: false, body });
-        requests.push(request.map(|request| (name, request)));
+        requests.push(request.map(|request| (name.to_owned(), request)));
     })?;
     requests.into_iter().collect()
 }
@@ -116,11 +77,12 @@ pub(super) fn ingest(
 fn visit(
     file: &ProfileFile,
     identity: &Identity,
-    mut visit: impl FnMut(&'static str, Vec<u8>),
+    mut visit: impl FnMut(&str, Vec<u8>),
 ) -> io::Result<()> {
     // Labels of samples are series of their own: threads and traces would be too many.
     let label = |key: &str| !is_of_series(key, identity) && key != FILE_LABEL && key != TRACE_ID;
-    let series = SeriesSet::of(&file.profile, Selection { threads: false, label: &label });
+    let series =
+        SeriesSet::of(&file.profile, Selection { threads: false, label: &label, others: false });
     series.visit(|name, profile| {
         let mut bytes = Vec::new();
         pprof::write(profile, &mut bytes)?;
@@ -144,16 +106,6 @@ fn labels(file: &ProfileFile, identity: &Identity) -> impl Iterator<Item = (Stri
     all.collect::<std::collections::BTreeMap<_, _>>().into_iter()
 }
 
-/// A key as Pyroscope takes it: letters of ASCII, digits and underscores.
-fn label_name(key: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric();
-    let name: String = key.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    match name.starts_with(|c: char| c.is_ascii_digit()) {
-        true => format!("_{name}"),
-        false => name,
-    }
-}
-
 /// The service and its labels as one text: `shop{version=1,host=a}`.
 fn service_with_labels(file: &ProfileFile, identity: &Identity) -> String {
     let plain = |text: &str| -> String {
@@ -169,27 +121,9 @@ pub(super) fn series_id(file: &str, series: &str) -> Uuid {
     Uuid::new_v5(&Uuid::NAMESPACE_URL, format!("perk:{file}/{series}").as_bytes())
 }
 
-/// `bytes`, packed by gzip.
-///
-/// # Errors
-/// Never: it is written to memory.
-pub(super) fn packed(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    let mut packer = GzEncoder::new(Vec::new(), Compression::default());
-    io::Write::write_all(&mut packer, bytes)?;
-    packer.finish()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn labels_have_names_that_pyroscope_takes() {
-        for (key, name) in [("team", "team"), ("my-team.x", "my_team_x"), ("1a", "_1a"), ("ü", "_")]
-        {
-            assert_eq!(label_name(key), name);
-        }
-    }
 
     #[test]
     fn a_series_of_a_file_has_one_id() {

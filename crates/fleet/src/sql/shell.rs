@@ -14,6 +14,7 @@ use reedline::{
 };
 use tokio::runtime::Runtime;
 
+use super::fault::fault;
 use super::output::Form;
 use super::{SqlSession, check};
 use crate::talk::say;
@@ -71,7 +72,7 @@ pub(super) fn run(asked: &SqlSession, runtime: &Runtime) -> anyhow::Result<ExitC
                     ["\\q" | "quit" | "exit"] => return Ok(ExitCode::SUCCESS),
                     ["\\?" | "help"] => show(HELP),
                     ["\\d"] => list_tables(&asked.tables),
-                    ["\\d", name] => list_columns(&asked.tables, name),
+                    ["\\d", name] => list_columns(asked, runtime, name),
                     _ if text.starts_with('\\') => {
                         say(format_args!("{text} is no command: \\? lists them"))
                     }
@@ -101,19 +102,28 @@ async fn answer(asked: &SqlSession, text: &str) {
 }
 
 fn list_tables(tables: &[TableInfo]) {
+    let width = tables.iter().map(|it| it.name.len()).max().unwrap_or(0);
     for TableInfo { name, about, .. } in tables {
-        show(&format!("{name:<16}  {about}"));
+        show(&format!("{name:<width$}  {about}"));
     }
 }
 
-fn list_columns(tables: &[TableInfo], name: &str) {
+fn list_columns(asked: &SqlSession, runtime: &Runtime, name: &str) {
+    let name = name.trim_matches('"');
     let is_meant = |it: &&TableInfo| it.name.split('(').next() == Some(name);
-    let Some(table) = tables.iter().find(is_meant) else {
+    let Some(table) = asked.tables.iter().find(is_meant) else {
         say(format_args!("no table {name}: \\d lists them"));
         return;
     };
     for ColumnInfo { name, kind, about } in &table.columns {
         show(&format!("{name:<16}  {kind:<13}  {about}"));
+    }
+    // The columns of a view are those of its query.
+    if table.columns.is_empty() {
+        match runtime.block_on(asked.context.table(&*table.name)) {
+            Ok(view) => view.schema().fields().iter().for_each(|it| show(it.name())),
+            Err(error) => say(format_args!("{}", fault(name, &error))),
+        }
     }
 }
 
@@ -171,7 +181,7 @@ impl Names {
         let mut names: Vec<String> = WORDS.map(str::to_owned).to_vec();
         for table in tables {
             names.extend(table.name.split('(').next().map(str::to_owned));
-            names.extend(table.columns.iter().map(|it| it.name.to_owned()));
+            names.extend(table.columns.iter().map(|it| it.name.to_string()));
         }
         names.sort();
         names.dedup();
@@ -182,19 +192,22 @@ impl Names {
 impl Completer for Names {
     fn complete(&mut self, line: &str, position: usize) -> CompletionResult {
         let before = &line[..position];
-        let is_part = |c: char| c.is_alphanumeric() || c == '_';
-        let start = before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1);
-        let word = before[start..].to_lowercase();
-        let span = Span::new(start, position);
-        let fitting = self.0.iter().filter(|it| it.to_lowercase().starts_with(&word));
-        let suggestion = |it: &String| Suggestion {
-            value: it.clone(),
-            span,
-            append_whitespace: true,
-            ..Suggestion::default()
+        // The names of tables of events have dots; other dots separate a table and its column.
+        let found = |dots: &str| {
+            let is_part = |c: char| c.is_alphanumeric() || c == '_' || dots.contains(c);
+            let start = before.rfind(|c| !is_part(c)).map_or(0, |at| at + 1);
+            let word = before[start..].to_lowercase();
+            let span = Span::new(start, position);
+            let fitting = self.0.iter().filter(|it| it.to_lowercase().starts_with(&word));
+            let suggestion = |it: &String| Suggestion {
+                value: it.clone(),
+                span,
+                append_whitespace: true,
+                ..Suggestion::default()
+            };
+            if word.is_empty() { Vec::new() } else { fitting.map(suggestion).collect() }
         };
-        let suggestions =
-            if word.is_empty() { Vec::new() } else { fitting.map(suggestion).collect() };
+        let suggestions = Some(found(".")).filter(|it| !it.is_empty()).unwrap_or_else(|| found(""));
         CompletionResult::fresh(suggestions)
     }
 }

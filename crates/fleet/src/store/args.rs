@@ -156,9 +156,10 @@ impl ExportArgs {
             metric: None,
             detail: Detail {
                 times: match has(LeftOut::Times) {
-                    true => KeptTimes::All,
+                    true => KeptTimes::ALL,
                     false => KeptTimes::Nothing,
                 },
+                has_stacks: true,
                 has_threads: has(LeftOut::Threads),
                 labels: match has(LeftOut::Labels) {
                     true => KeptLabels::All,

@@ -6,26 +6,40 @@ use std::path::Path;
 use std::process::Command;
 
 use perk_testkit::agent::perk_bin;
-use perk_testkit::{peer, workspace};
+use perk_testkit::{jdk, peer, workspace};
 use serde_json::Value;
 
 use crate::record::counterparts::{output, script};
 
+use super::events::Orders;
 use super::{heap, recordings, rows, rows_of, run, sample};
+
+/// The queries of a part of the documentation.
+fn queries(text: &str) -> Vec<&str> {
+    text.split("```sql\n").skip(1).map(|query| query.split_once("```").unwrap().0).collect()
+}
+
+/// The part of the documentation on heap dumps.
+const HEAPS: &str = "## Heap dumps";
+/// That on events.
+const EVENTS: &str = "## Events of JFR recordings";
 
 #[test]
 fn the_queries_of_the_documentation_run() {
     let text = fs::read_to_string(workspace().join("docs/sql.md")).unwrap();
-    let (of_profiles, of_heaps) = text.split_once("## Heap dumps").unwrap();
-    let queries = |text: &str| {
-        let starts = text.split("```sql\n").skip(1).map(str::to_owned);
-        starts.map(|it| it.split_once("```").unwrap().0.to_owned()).collect::<Vec<_>>()
-    };
-    let (of_profiles, of_heaps) = (queries(of_profiles), queries(of_heaps));
-    assert!(of_profiles.len() >= 40 && of_heaps.len() >= 10);
-    of_profiles.iter().for_each(|query| drop(rows(query)));
+    let (of_profiles, rest) = text.split_once(HEAPS).unwrap();
+    let (of_heaps, of_events) = rest.split_once(EVENTS).unwrap();
+    let [of_profiles, of_heaps, of_events] = [of_profiles, of_heaps, of_events].map(queries);
+    assert!(of_profiles.len() >= 40, "{} queries", of_profiles.len());
+    assert!(of_heaps.len() >= 10, "{} queries", of_heaps.len());
+    assert!(of_events.len() >= 15, "{} queries", of_events.len());
+    of_profiles.into_iter().for_each(|query| drop(rows(query)));
     for query in of_heaps {
-        assert_ne!(heap::rows(&query), [] as [Value; 0], "{query}");
+        assert_ne!(heap::rows(query), [Value::Null; 0], "{query}");
+    }
+    let orders = Orders::new(jdk::compiler());
+    for query in of_events {
+        assert_ne!(rows_of(&[&orders.path()], query), [Value::Null; 0], "{query}");
     }
 }
 

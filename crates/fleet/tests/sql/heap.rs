@@ -276,7 +276,7 @@ fn a_file_can_have_a_profile_and_a_heap() {
     for name in ["methods", "objects", "refs", "roots"] {
         assert!(packed[0][name].as_u64().unwrap() > 2, "{packed:?}");
     }
-    // Of a file that is not packed, objects are passed over while the profile is read.
+    // Of a file that is not packed, objects are skipped while the profile is read.
     let folder = tempfile::tempdir().unwrap();
     let plain = folder.path().join("plain.hprof");
     let mut bytes = Vec::new();

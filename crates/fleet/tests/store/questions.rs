@@ -16,7 +16,7 @@ fn perk(arguments: &[&str]) -> Output {
 }
 
 #[track_caller]
-fn printed(arguments: &[&str]) -> String {
+pub(crate) fn printed(arguments: &[&str]) -> String {
     let output = perk(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {said}");

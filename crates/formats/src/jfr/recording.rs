@@ -171,9 +171,16 @@ pub(super) struct Recording {
     /// Whether perk wrote a part of it, where the times of other events than samples are none that were measured.
     is_of_perk: bool,
     max_truncated_depth: usize,
+    /// Whether the stacks of all events are kept, also of those without numbers.
+    keeps_all_stacks: bool,
 }
 
 impl Recording {
+    /// One that keeps the stacks of all events.
+    pub(super) fn with_all_stacks() -> Self {
+        Self { keeps_all_stacks: true, ..Self::default() }
+    }
+
     /// Begins the numbers over time with the recording.
     fn begin_at(&mut self, begin_ns: u64) {
         let sampled = &mut self.sampled_sites.series;
@@ -215,6 +222,9 @@ impl Recording {
                 },
                 None => *skipped.entry(event.type_id).or_default() += 1,
             }
+        }
+        if self.keeps_all_stacks {
+            known.add_stacks(view, &mut self.profile, &mut self.paths);
         }
         for (type_id, count) in skipped {
             self.notes.skip(view.types.name_of(type_id), count);

@@ -7,10 +7,12 @@ use perk_profile::{
     Profile, StrId, Thread, ThreadId, names,
 };
 
-use super::view::{StructAt, View};
+use super::view::{Slot, StructAt, View};
 
 /// The serial number of the first thread, as in HPROF files.
 const FIRST_THREAD: u32 = 200_001;
+/// The type of stacks.
+pub(super) const STACK_TRACE: &str = "jdk.types.StackTrace";
 /// The name of all virtual threads without one, of which there can be millions.
 const UNNAMED_VIRTUAL: &str = "virtual threads";
 
@@ -101,11 +103,24 @@ impl ChunkIds {
         paths: &mut Paths,
         at: StructAt,
     ) -> StackAt {
-        const FIELD: &str = "stackTrace";
-        let key = view.key(at, FIELD);
+        match view.field(at, "stackTrace").filter(|it| !it.is_list()) {
+            Some(slot) => self.stack_in(view, profile, paths, slot),
+            None => StackAt::None,
+        }
+    }
+
+    /// Returns the stack of a field.
+    pub(super) fn stack_in(
+        &mut self,
+        view: &View<'_>,
+        profile: &mut Profile,
+        paths: &mut Paths,
+        slot: Slot<'_>,
+    ) -> StackAt {
+        let key = view.key_in(slot);
         let known = key.and_then(|key| self.stacks.get(&key).copied());
         let found = known.unwrap_or_else(|| {
-            let stack = view.part(at, FIELD);
+            let stack = view.part_in(slot);
             let stack = stack.and_then(|it| self.new_stack(view, profile, paths, it));
             if let Some(key) = key {
                 self.stacks.insert(key, stack);
@@ -116,6 +131,18 @@ impl ChunkIds {
             Some(stack) => StackAt::Found(stack),
             None if key.is_none_or(|key| key == 0) => StackAt::None,
             None => StackAt::Lost,
+        }
+    }
+
+    /// Adds all stacks of the chunk to a profile, also those of events that have no number in it.
+    pub(super) fn add_stacks(&mut self, view: &View<'_>, profile: &mut Profile, paths: &mut Paths) {
+        for (key, at) in view.constants_of(STACK_TRACE) {
+            let known = self.stacks.get(&key).copied();
+            let stack = known.unwrap_or_else(|| self.new_stack(view, profile, paths, at));
+            self.stacks.insert(key, stack);
+            if let Some(stack) = stack {
+                profile.trace(stack.node, None);
+            }
         }
     }
 
@@ -283,7 +310,7 @@ impl Threads {
 /// Returns a class's name in source form. JFR has `java/util/Map` and `[I`; hidden classes as
 /// `a/B$$Lambda$14+0x00007f87280f9e38/1787079037` (JDK 17, the last number is a hash) or
 /// `a.B$$Lambda/0x000000000813ecb8`, which get the dot of the JVM's signatures at that place.
-fn source_name(name: &str) -> String {
+pub(super) fn source_name(name: &str) -> String {
     if name.starts_with('[') {
         return names::from_signature(name);
     }

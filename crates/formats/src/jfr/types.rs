@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use perk_profile::KeyedMap;
 
+use super::annotations::{Annotations, Facts, Time, TimeUnit};
 use super::cursor::{Cursor, Fault, NumberRun, Text};
 use crate::memory;
 
@@ -38,18 +39,6 @@ impl ValueKind {
     }
 }
 
-/// The unit of a whole number of time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum TimeUnit {
-    /// Ticks of the chunk's clock.
-    #[default]
-    Ticks,
-    Nanoseconds,
-    Microseconds,
-    Milliseconds,
-    Seconds,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct TypeField {
     pub(super) name: String,
@@ -59,13 +48,28 @@ pub(super) struct TypeField {
     /// Whether the field holds the key of a constant.
     pub(super) is_pooled: bool,
     pub(super) is_array: bool,
-    pub(super) time_unit: TimeUnit,
+    pub(super) facts: Facts,
+}
+
+impl TypeField {
+    /// The unit of the field as a span of time.
+    pub(super) fn time_unit(&self) -> TimeUnit {
+        match self.facts.time {
+            Some(Time::Span(unit)) => unit,
+            _ => TimeUnit::default(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Type {
     pub(super) id: i64,
     pub(super) name: String,
+    /// Whether it is a type of events.
+    pub(super) is_event: bool,
+    /// Whether a value is that of its only field.
+    pub(super) is_simple: bool,
+    pub(super) facts: Facts,
     pub(super) fields: Vec<TypeField>,
     /// The steps that skip a value.
     steps: Vec<Step>,
@@ -164,6 +168,12 @@ impl<'a> Element<'a> {
         self.attribute(name)?.parse().ok()
     }
 
+    /// What the annotations of the element say.
+    fn facts(&self, annotations: &Annotations) -> Facts {
+        let value = |it: &Element<'a>| it.attribute("value").or(it.attribute("value-0"));
+        annotations.facts(self.children("annotation").map(|it| (it.id("class"), value(it))))
+    }
+
     fn read(strings: &'a [Cow<'a, str>], cursor: &mut Cursor<'_>) -> Result<Self, Fault> {
         Self::read_at(strings, cursor, 0)
     }
@@ -230,45 +240,48 @@ impl Types {
         let root = Element::read(&strings, cursor)?;
         let metadata = root.children("metadata").next().ok_or(fault)?;
         let mut types = Self::default();
+        let mut annotations = Annotations::default();
         let classes = || metadata.children("class").filter_map(|it| Some((it, it.id("id")?)));
         for (class, id) in classes() {
             let place = types.types.len();
             let name = name_of_version_2(class.attribute("name").unwrap_or_default());
-            types.types.push(Type { id, name, fields: Vec::new(), steps: Vec::new() });
+            annotations.add(id, &name);
+            let super_type = class.attribute("superType").map(name_of_version_2);
+            types.types.push(Type {
+                id,
+                name,
+                is_event: super_type.as_deref() == Some("jdk.jfr.Event"),
+                is_simple: class.attribute("simpleType") == Some("true"),
+                facts: Facts::default(),
+                fields: Vec::new(),
+                steps: Vec::new(),
+            });
             types.by_id.insert(id, place);
         }
         let region = root.children("region").next();
         let offset_ms = region.and_then(|region| region.id("gmtOffset"));
         types.utc_offset_s = offset_ms.and_then(|ms| (ms / 1000).try_into().ok()).unwrap_or(0);
-        let timespan = types.types.iter().find(|it| it.name == "jdk.jfr.Timespan").map(|it| it.id);
         for (place, (class, _)) in classes().enumerate() {
-            let fields = class.children("field").map(|field| types.field(field, timespan));
+            let fields = class.children("field").map(|field| types.field(field, &annotations));
             let fields: Vec<TypeField> = fields.collect();
-            types.types[place].steps = Step::all(&fields);
-            types.types[place].fields = fields;
+            let it = &mut types.types[place];
+            it.facts = class.facts(&annotations);
+            it.steps = Step::all(&fields);
+            it.fields = fields;
         }
         Ok(types)
     }
 
-    fn field(&self, field: &Element<'_>, timespan: Option<i64>) -> TypeField {
+    fn field(&self, field: &Element<'_>, annotations: &Annotations) -> TypeField {
         // A field without a known type cannot be read, and neither can any data after it.
         let type_id = field.id("class").unwrap_or(-1);
-        let mut annotations = field.children("annotation");
-        let time = annotations.find(|it| timespan.is_some() && it.id("class") == timespan);
-        let unit = time.and_then(|it| it.attribute("value").or(it.attribute("value-0")));
         TypeField {
             name: field.attribute("name").unwrap_or_default().to_owned(),
             kind: self.kind(type_id),
             type_id,
             is_pooled: field.attribute("constantPool") == Some("true"),
             is_array: field.id("dimension").is_some_and(|dimension| dimension > 0),
-            time_unit: match unit {
-                Some("NANOSECONDS") => TimeUnit::Nanoseconds,
-                Some("MICROSECONDS") => TimeUnit::Microseconds,
-                Some("MILLISECONDS") => TimeUnit::Milliseconds,
-                Some("SECONDS") => TimeUnit::Seconds,
-                _ => TimeUnit::Ticks,
-            },
+            facts: field.facts(annotations),
         }
     }
 
@@ -301,6 +314,11 @@ impl Types {
     /// Returns the name of the type with this id; empty if it is not known.
     pub(super) fn name_of(&self, id: i64) -> &str {
         self.place(id).map_or("", |place| &self.types[place].name)
+    }
+
+    /// Returns all types, in the order of their places.
+    pub(super) fn all(&self) -> &[Type] {
+        &self.types
     }
 
     /// Returns the id of the type with this name.

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use perk_profile::KeyedMap;
 
+use super::annotations::TimeUnit;
 use super::cursor::{Cursor, Fault, Text};
 use super::source::{HEADER_BYTES, JfrChunk};
-use super::types::{LastTypes, TimeUnit, TypeField, Types, ValueKind};
+use super::types::{LastTypes, TypeField, Types, ValueKind};
 use crate::memory;
 
 /// The types of events that are part of the format, and not among the types of the metadata.
@@ -32,6 +33,11 @@ impl Slot<'_> {
     /// Returns the field's name.
     pub(super) fn name(&self) -> &str {
         &self.field.name
+    }
+
+    /// Whether it has several values.
+    pub(super) fn is_list(&self) -> bool {
+        self.field.is_array
     }
 }
 
@@ -137,19 +143,43 @@ impl<'a> View<'a> {
         contents: &Contents,
         last: &mut LastTypes,
     ) -> Result<Option<Self>, Fault> {
+        let mut view = Self::without_constants(chunk, contents, last)?;
+        view.iter_mut().for_each(|view| view.read_constants(contents));
+        Ok(view)
+    }
+
+    /// Finds the types of `chunk`; `None` if it has none.
+    pub(super) fn without_constants(
+        chunk: &'a JfrChunk,
+        contents: &Contents,
+        last: &mut LastTypes,
+    ) -> Result<Option<Self>, Fault> {
         let Some(event) = contents.metadata else { return Ok(None) };
         if event.end - event.start > MAX_METADATA_BYTES {
             return Err(Fault { at: event.start, expected: "metadata of at most 16 MiB" });
         }
         let types = last.read(&mut chunk.cursor(event.fields))?;
-        let mut view =
-            Self { chunk, types, constants: KeyedMap::default(), bad_checkpoint_count: 0 };
+        Ok(Some(Self { chunk, types, constants: KeyedMap::default(), bad_checkpoint_count: 0 }))
+    }
+
+    /// Finds the constants.
+    pub(super) fn read_constants(&mut self, contents: &Contents) {
         for &event in &contents.checkpoints {
-            if view.checkpoint(event).is_err() {
-                view.bad_checkpoint_count += 1;
+            if self.checkpoint(event).is_err() {
+                self.bad_checkpoint_count += 1;
             }
         }
-        Ok(Some(view))
+    }
+
+    /// Returns the constants of a type, in the order of their keys.
+    pub(super) fn constants_of(&self, type_name: &str) -> Vec<(i64, StructAt)> {
+        let Some(id) = self.types.id_of(type_name) else { return Vec::new() };
+        let Some(type_place) = self.types.place(id) else { return Vec::new() };
+        let own = self.constants.iter().filter(|&(&(type_id, _), _)| type_id == id);
+        let mut found: Vec<_> =
+            own.map(|(&(_, key), &at)| (key, StructAt { type_place, at })).collect();
+        found.sort_unstable_by_key(|&(key, _)| key);
+        found
     }
 
     /// Records the places of the constants of a checkpoint.
@@ -211,7 +241,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns the field with a name.
-    fn field(&self, place: StructAt, name: &str) -> Option<Slot<'_>> {
+    pub(super) fn field(&self, place: StructAt, name: &str) -> Option<Slot<'_>> {
         self.slots(place).find(|slot| slot.field.name == name)
     }
 
@@ -244,12 +274,23 @@ impl<'a> View<'a> {
 
     /// Returns a number with decimals.
     pub(super) fn float(&self, place: StructAt, name: &str) -> Option<f64> {
-        let Slot { field, at } = self.field(place, name)?;
+        self.float_in(self.field(place, name)?)
+    }
+
+    pub(super) fn float_in(&self, slot: Slot<'_>) -> Option<f64> {
+        let Slot { field, at } = slot;
+        if field.is_pooled || field.is_array {
+            return None;
+        }
         let mut cursor = self.chunk.cursor(at);
         match field.kind {
-            ValueKind::Float if !field.is_pooled && !field.is_array => {
+            ValueKind::Float => {
                 let bytes = cursor.take(4).ok()?.try_into().ok()?;
                 Some(f64::from(f32::from_be_bytes(bytes)))
+            }
+            ValueKind::Double => {
+                let bytes = cursor.take(8).ok()?.try_into().ok()?;
+                Some(f64::from_be_bytes(bytes))
             }
             _ => None,
         }
@@ -268,8 +309,14 @@ impl<'a> View<'a> {
     /// length.
     pub(super) fn time_ns(&self, place: StructAt, name: &str) -> Option<u64> {
         let field = self.field(place, name)?.field;
-        let number = u128::from(self.count(place, name)?);
-        let ns = match field.time_unit {
+        self.span_ns(self.count(place, name)?, field.time_unit())
+    }
+
+    /// Returns a span of time in nanoseconds; `None` if it is in ticks and the chunk does not have
+    /// their length.
+    pub(super) fn span_ns(&self, number: u64, unit: TimeUnit) -> Option<u64> {
+        let number = u128::from(number);
+        let ns = match unit {
             TimeUnit::Ticks => {
                 (number * 1_000_000_000).checked_div(u128::from(self.chunk.ticks_per_second))?
             }
@@ -283,8 +330,12 @@ impl<'a> View<'a> {
 
     /// Returns the time at which an event began, in nanoseconds since 1970; `None` without a clock.
     pub(super) fn start_ns(&self, place: StructAt) -> Option<u64> {
-        let ticks = i128::from(self.number(place, "startTime")?);
-        let ticks = ticks - i128::from(self.chunk.start_ticks);
+        self.ticks_ns(self.number(place, "startTime")?)
+    }
+
+    /// Returns a time of the chunk's clock in nanoseconds since 1970; `None` without a clock.
+    pub(super) fn ticks_ns(&self, ticks: i64) -> Option<u64> {
+        let ticks = i128::from(ticks) - i128::from(self.chunk.start_ticks);
         let since_ns =
             (ticks * 1_000_000_000).checked_div(i128::from(self.chunk.ticks_per_second))?;
         let ns = i128::from(self.chunk.start_ns) + since_ns;
@@ -305,11 +356,14 @@ impl<'a> View<'a> {
 
     /// Returns a struct, inline or a constant.
     pub(super) fn part(&self, place: StructAt, name: &str) -> Option<StructAt> {
-        let Slot { field, at } = self.field(place, name)?;
+        let slot = self.field(place, name)?;
+        if slot.field.is_array { None } else { self.part_in(slot) }
+    }
+
+    /// Returns the struct of a field or an element, inline or a constant.
+    pub(super) fn part_in(&self, slot: Slot<'_>) -> Option<StructAt> {
+        let Slot { field, at } = slot;
         let ValueKind::Struct(type_place) = field.kind else { return None };
-        if field.is_array {
-            return None;
-        }
         let at = if field.is_pooled { self.constant(field, at)? } else { at };
         Some(StructAt { type_place, at })
     }
@@ -344,12 +398,25 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Returns the elements of an array whose field is `slot`, as those of the field `element`.
+    pub(super) fn items<'b>(
+        &'b self,
+        slot: Slot<'_>,
+        element: &'b TypeField,
+    ) -> (usize, impl Iterator<Item = Slot<'b>> + 'b) {
+        let mut cursor = self.chunk.cursor(slot.at);
+        let count = cursor.count().unwrap_or(0);
+        let items = (0..count).map_while(move |_| {
+            let at = cursor.at;
+            self.types.skip_field(element, &mut cursor).ok()?;
+            Some(Slot { field: element, at })
+        });
+        (count, items)
+    }
+
     /// Returns the fields of an element; `None` for a constant that does not exist.
     pub(super) fn element(&self, element: Element<'_>) -> Option<StructAt> {
-        let Slot { field, at } = element.slot;
-        let ValueKind::Struct(type_place) = field.kind else { return None };
-        let at = if field.is_pooled { self.constant(field, at)? } else { at };
-        Some(StructAt { type_place, at })
+        self.part_in(element.slot)
     }
 
     /// Returns the bytes of an element and their number, as one number. Within a chunk, and for one
@@ -371,7 +438,11 @@ impl<'a> View<'a> {
 
     /// Returns a text: a string, or the first string of a struct such as a symbol.
     pub(super) fn text(&self, place: StructAt, name: &str) -> Option<Cow<'_, str>> {
-        self.text_of(self.field(place, name)?, 0)
+        self.text_in(self.field(place, name)?)
+    }
+
+    pub(super) fn text_in(&self, slot: Slot<'_>) -> Option<Cow<'_, str>> {
+        self.text_of(slot, 0)
     }
 
     fn text_of(&self, slot: Slot<'_>, step: usize) -> Option<Cow<'_, str>> {

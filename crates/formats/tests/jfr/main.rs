@@ -2,6 +2,7 @@
 
 mod build;
 mod bytes;
+mod events;
 mod real;
 mod recorded;
 

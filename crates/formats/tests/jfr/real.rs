@@ -14,7 +14,7 @@ use super::{has_note, waits, weights};
 
 /// Returns the output of the JDK's own tool for a recording. A runtime without it uses that of
 /// another.
-fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
+pub(super) fn jfr_tool(jdk: &Jdk, args: &[&str], file: &Path) -> String {
     let tool = |jdk: &Jdk| jdk.home.join("bin/jfr");
     let newest = jdk::all().iter().rev().map(tool).find(|it| it.is_file());
     let tool = Some(tool(jdk)).filter(|it| it.is_file()).or(newest).expect("a jfr tool");
@@ -33,13 +33,13 @@ fn recorded(jdk: &Jdk) -> JavaRun {
 }
 
 /// Returns a run of `testdata/jfr/Recorded.java`.
-fn program(jdk: &Jdk, millis: &str) -> JavaRun {
+pub(super) fn program(jdk: &Jdk, millis: &str) -> JavaRun {
     let source = workspace().join("testdata/jfr/Recorded.java");
     recorded(jdk).classes(fixture::compile_files(&[&source])).main("Recorded").args([millis])
 }
 
 /// Returns the counts of `jfr summary`: lines of a name, a count and a size.
-fn summary(jdk: &Jdk, file: &Path) -> BTreeMap<String, u64> {
+pub(super) fn summary(jdk: &Jdk, file: &Path) -> BTreeMap<String, u64> {
     let text = jfr_tool(jdk, &["summary"], file);
     let rows = text.lines().filter_map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -80,7 +80,7 @@ fn printed(jdk: &Jdk, file: &Path) -> BTreeMap<String, Vec<Json>> {
 
 /// Returns a class name that is comparable on both sides: without the address and the number of a
 /// hidden class.
-fn class_name(name: &str) -> String {
+pub(super) fn class_name(name: &str) -> String {
     let name = match name.find("0x") {
         Some(at) => &name[..at - 1],
         None => name,

@@ -2,6 +2,7 @@
 
 import { copyButton, methodActions } from "./actions.js";
 import { ask } from "./api.js";
+import { isService, isoOf, secondsOf } from "./clock.js";
 import { counted, make } from "./dom.js";
 import { OPENED, foldButton } from "./flame.js";
 import { Graph } from "./graph.js";
@@ -48,7 +49,7 @@ function kindOf(side) {
 }
 
 const textField = (label, hint, value, onchange) => {
-  const field = make("input", { "aria-label": label, placeholder: hint, value: value ?? "", autocomplete: "off", spellcheck: false, size: 6, onchange: () => onchange(field.value.trim() || undefined) });
+  const field = make("input", { "aria-label": label, placeholder: hint, value: value ?? "", autocomplete: "off", spellcheck: false, size: isService() ? 20 : 6, onchange: () => onchange(field.value.trim() || undefined) });
   return field;
 };
 
@@ -65,6 +66,14 @@ async function valuesOf(path, kind) {
   }));
 }
 
+/** The middle of a recording, or of the range of a service, for the address. */
+function halfOf({ recorded_ns }, source) {
+  if (!isService() || !source) return `${((recorded_ns ?? 0) / 2e9).toFixed(2)}s`;
+  const end = source.modified / 1000;
+  const begin = Math.max(source.begin / 1000, end - (secondsOf(state.question.last) ?? Infinity));
+  return isoOf((begin + end) / 2);
+}
+
 /** The choices of a side. */
 async function sideControls(side, { sources, summary }) {
   const { question, source } = state;
@@ -76,7 +85,7 @@ async function sideControls(side, { sources, summary }) {
   const set = (parts) => change({ ...clear, ...Object.fromEntries(Object.entries(parts).map(([name, value]) => [`${side}-${name}`, value])), ...restart });
   const files = side === "before"
     ? make("select", { id: "with", "aria-label": "File before", onchange: () => change({ ...clear, with: files.value || undefined, ...restart }) },
-      new Option("this file", source), ...sources.filter((it) => it.kind !== "heap" && it.error == null && it.id !== source).map((it) => new Option(it.name, it.id)))
+      new Option(isService() ? "this service" : "this file", source), ...sources.filter((it) => it.kind !== "heap" && it.error == null && it.id !== source).map((it) => new Option(it.name, it.id)))
     : make("strong", {}, sources.find((it) => it.id === source)?.name ?? source);
   if (side === "before") files.value = id;
   const kinds = [["all", "all of it"]];
@@ -85,7 +94,7 @@ async function sideControls(side, { sources, summary }) {
   kinds.push(...of.labels.map(({ key }) => [`label:${key}`, `label ${key}`]));
   const kind = kindOf(side);
   const seconds = (of.recorded_ns ?? 0) / 1e9;
-  const half = `${(seconds / 2).toFixed(2)}s`;
+  const half = halfOf(of, sources.find((it) => it.id === id));
   const what = make("select", { "aria-label": `Part ${side}`, onchange: async () => {
     if (what.value === "all") return set({});
     if (what.value === "window") return set(side === "before" ? { to: half } : { from: half });
@@ -98,8 +107,8 @@ async function sideControls(side, { sources, summary }) {
   const row = make("div", { class: "bar side", role: "group", "aria-label": SIDES[side] }, make("span", { class: "hint" }, SIDES[side]), files, what);
   if (kind === "window") {
     const [from, to] = ["from", "to"].map((name) => question[`${side}-${name}`]);
-    row.append(textField(`${side} from`, "0s", from, (value) => set({ from: value, to })), "–", textField(`${side} to`, "end", to, (value) => set({ from, to: value })),
-      make("span", { class: "hint" }, `of ${seconds.toFixed(2)} s`));
+    row.append(textField(`${side} from`, isService() ? "begin" : "0s", from, (value) => set({ from: value, to })), "–", textField(`${side} to`, "end", to, (value) => set({ from, to: value })),
+      make("span", { class: "hint" }, isService() ? "in UTC, such as 2026-11-29T10:00:00Z" : `of ${seconds.toFixed(2)} s`));
   } else if (kind !== "all") {
     const name = kind === "thread" ? "thread" : "label";
     const chosen = question[`${side}-${name}`];
@@ -157,11 +166,12 @@ export async function compare({ host, view, sources, summary, onFault }) {
   host.append(page);
   hideSide();
   if ((question.with ?? source) === source && Object.keys(own).length === 0) {
-    page.append(make("p", {}, "Choose another file before, or a part of this file for each side. This page then says what changed, with its error."));
+    const [other, part] = isService() ? ["service", "version, another label or a window"] : ["file", "part of this file"];
+    page.append(make("p", {}, `Choose another ${other} before, or a ${part} for each side. This page then says what changed, with its error.`));
     const { recorded_ns: recorded } = summary;
     if (recorded) {
-      const half = `${(recorded / 2e9).toFixed(2)}s`;
-      page.append(make("p", {}, make("a", { href: addressOf("compare", { "before-to": half, "after-from": half }) }, "Compare the first half of the recording with the second")));
+      const half = halfOf(summary, sources.find((it) => it.id === source));
+      page.append(make("p", {}, make("a", { href: addressOf("compare", { "before-to": half, "after-from": half }) }, isService() ? "Compare the first half of the time with the second" : "Compare the first half of the recording with the second")));
     }
     return;
   }

@@ -2,6 +2,7 @@
 
 import { patternOf } from "./actions.js";
 import { ask } from "./api.js";
+import { isService, secondsOf, timeText } from "./clock.js";
 import { byId, make } from "./dom.js";
 import { amount } from "./numbers.js";
 import { change, filters, moment, state } from "./state.js";
@@ -10,6 +11,11 @@ import { change, filters, moment, state } from "./state.js";
 const VALUES = 100;
 
 const list = (name) => [state.question[name] ?? []].flat();
+
+/** A window of the address, in words. */
+const windowText = (from, to) => (isService()
+  ? `${from ? timeText(secondsOf(from)) : "begin"} – ${to ? timeText(secondsOf(to)) : "end"}`
+  : `${from ?? "0s"} – ${to ?? "end"}`);
 
 /** What changes with another part: nothing of a row or a zoom of the part before is left. */
 const show = (parts) => change({ ...parts, at: undefined, root: undefined, node: undefined });
@@ -28,7 +34,7 @@ function chips() {
     ...of("label", (value) => value.replace("=", ": ")),
     ...of("thread", (value, index) => `${index === 0 ? "thread" : "or"} ${value}`),
     // The header has the part of a running JVM.
-    ...((from || to) && moment.source !== state.source ? [{ text: `${from ?? "0s"} – ${to ?? "end"}`, parts: { from: undefined, to: undefined } }] : []),
+    ...((from || to) && moment.source !== state.source ? [{ text: windowText(from, to), parts: { from: undefined, to: undefined } }] : []),
   ];
 }
 

@@ -1,6 +1,7 @@
 // The page of `perk serve`: the frame around the views.
 
 import { Fault, ask, begin, holdVersions } from "./api.js";
+import { isService } from "./clock.js";
 import { byId, make } from "./dom.js";
 import { fillFilters } from "./filter.js";
 import { HEAP_VIEWS } from "./heap-views.js";
@@ -13,6 +14,7 @@ import { follow, recordingText } from "./live.js";
 import { rows } from "./rows.js";
 import { running } from "./running.js";
 import { saves } from "./save.js";
+import { FIRST_RANGE, fillRange, labelsOf } from "./service.js";
 import { fillStrip, selectWindow, updateStrip } from "./strip.js";
 import { VIEWS, viewOf } from "./views.js";
 import { watch } from "./watch.js";
@@ -43,8 +45,17 @@ function say(error) {
   fault.textContent = error ? error.message : "";
 }
 
-/** The address with which a source begins: of a running JVM the last seconds. */
-const firstOf = (source) => address(source.id, "overview", source.kind === "jvm" ? { last: "10s" } : {});
+/** The range with which a source begins: of a running JVM the last seconds. */
+const FIRST_RANGES = { jvm: "10s", service: FIRST_RANGE };
+
+/** The address with which a source begins. */
+const firstOf = (source) => address(source.id, "overview", { last: FIRST_RANGES[source.kind] });
+
+/** What a source is, in words. */
+function kindText(source) {
+  if (source.kind === "jvm") return `running JVM: ${recordingText(source)}`;
+  return source.kind === "service" && source.format ? `service in ${source.format}` : source.format ?? source.kind;
+}
 
 /** The list of all files. */
 function listFiles(host) {
@@ -53,26 +64,30 @@ function listFiles(host) {
       ? make("a", { href: firstOf(source) }, source.name)
       : make("span", {}, source.name);
     const date = source.modified ? `${new Date(source.modified).toISOString().slice(0, 19).replace("T", " ")} UTC` : "";
-    const isJvm = source.kind === "jvm";
     return make(
       "tr", {},
       make("td", {}, name, source.error && make("div", { class: "hint" }, source.error)),
-      make("td", {}, isJvm ? `running JVM: ${recordingText(source)}` : source.format ?? source.kind),
+      make("td", {}, kindText(source)),
       make("td", { class: "number" }, amount(source.bytes, "bytes")),
       make("td", { class: "number" }, date),
     );
   });
-  const head = make("tr", {}, ...["File", "Format", "Size", "Changed"].map((text, place) =>
+  const title = sources.some((it) => it.kind === "service") ? "Services and files" : "Files";
+  const head = make("tr", {}, ...["Name", "Format", "Size", "Changed"].map((text, place) =>
     make("th", { scope: "col", class: place > 1 ? "number" : "" }, text)));
   const table = make("table", { class: "files" }, make("thead", {}, head), make("tbody", {}, ...rows));
-  host.append(make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": "Files" }, make("h2", {}, "Files"), table));
+  host.append(make("div", { class: "page", tabIndex: 0, role: "group", "aria-label": title }, make("h2", {}, title), table));
 }
 
 /** The summary of the file, which says what views there are. */
 async function summaryOf() {
   const { metric, ...question } = filters();
   const key = JSON.stringify([state.source, question, moment.source === state.source && moment]);
-  if (known.key !== key) known = { key, summary: await ask(`${encodeURIComponent(state.source)}/report`, { view: "summary", ...question }) };
+  if (known.key === key) return known.summary;
+  const summary = ask(`${encodeURIComponent(state.source)}/report`, { view: "summary", ...question });
+  // The numbers of a service have the labels alone that are asked for.
+  const labels = isService() ? labelsOf(state.source, question) : null;
+  known = { key, summary: labels ? { ...(await summary), labels: await labels } : await summary };
   return known.summary;
 }
 
@@ -96,10 +111,13 @@ function fillHead(summary, view) {
 const sourceOf = (id) => sources.find((it) => it.id === id);
 
 /** The views of a file. */
-const viewsOf = (id) => ({ heap: HEAP_VIEWS, jvm: JVM_VIEWS })[sourceOf(id)?.kind] ?? VIEWS;
+const viewsOf = (id) => ({ heap: HEAP_VIEWS, jvm: JVM_VIEWS, service: SERVICE_VIEWS })[sourceOf(id)?.kind] ?? VIEWS;
 
 /** The views of a running JVM: its threads have states and rates. */
 const JVM_VIEWS = VIEWS.map((view) => (view.id === "threads" ? { id: "threads", title: view.title, show: running } : view));
+
+/** The views of a service: a summary of it does not say whether its times and threads are known. */
+const SERVICE_VIEWS = VIEWS.filter((view) => view.id !== "time").map((view) => (["history", "threads"].includes(view.id) ? { ...view, needs: undefined } : view));
 
 /** The names of the views and metrics that a summary lists. */
 const partsOf = (summary) => [...summary.views, ...summary.metrics.map((it) => it.metric)].join();
@@ -201,9 +219,11 @@ async function show() {
     hideSide();
     if (sources.length === 0) take((await ask("sources")).sources);
     state.path = sourceOf(state.source)?.path ?? "";
-    const isHeap = sourceOf(state.source)?.kind === "heap";
-    await follow(sourceOf(state.source)?.kind === "jvm" ? state.source : "", refresh, say);
+    state.kind = sourceOf(state.source)?.kind ?? "";
+    const isHeap = state.kind === "heap";
+    await follow(state.kind === "jvm" ? state.source : "", refresh, say);
     if (mine !== turn) return;
+    fillRange(sourceOf(state.source));
     const summary = state.source && !isHeap ? await summaryOf() : null;
     if (mine !== turn) return;
     const view = viewOf(state.view, viewsOf(state.source));

@@ -1,6 +1,7 @@
 // The first screen of `perk report`, and the accounting of the run.
 
 import { patternOf } from "./actions.js";
+import { isService } from "./clock.js";
 import { make } from "./dom.js";
 import { amount, nameOf } from "./numbers.js";
 import { addressOf } from "./state.js";
@@ -80,8 +81,11 @@ export async function overview({ host, summary, view }) {
     );
     page.append(make("h3", {}, "All of it"), make("table", { class: "files" }, make("tbody", {}, ...rows)));
   } else {
-    page.append(make("h2", {}, summary.program || summary.file));
-    if (summary.jvm) page.append(make("p", { class: "hint" }, [summary.jvm, summary.pid && `pid ${summary.pid}`].filter(Boolean).join(" · ")));
+    // A service is several JVMs.
+    const heading = isService() ? summary.file : summary.program || summary.file;
+    const ofJvm = isService() ? [summary.program, summary.jvm] : [summary.jvm, summary.pid && `pid ${summary.pid}`];
+    page.append(make("h2", {}, heading));
+    if (summary.jvm) page.append(make("p", { class: "hint" }, ofJvm.filter(Boolean).join(" · ")));
     const { limits: rows = [], more_limits: more = [], more_limits_title: title } = summary;
     if (rows.length + more.length > 0) {
       page.append(make("h3", {}, "What limits the program"), make("p", {}, summary.working?.summary ?? ""));

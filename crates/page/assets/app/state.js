@@ -7,8 +7,8 @@ const listeners = [];
 /** The part of a running JVM's recording that is shown now: all questions about the source are about it. */
 export const moment = { source: "", from: undefined, to: undefined };
 
-/** `path` is how the server names the file in its notes. */
-export const state = { source: "", view: "", question: {}, path: "" };
+/** `path` is how the server names the file in its notes, `kind` what the source is. */
+export const state = { source: "", view: "", question: {}, path: "", kind: "" };
 
 /** Reads the address. */
 function read() {

@@ -3,6 +3,7 @@
 import { uPlot } from "../vendor/uplot.js";
 import { duration } from "../flame/units.js";
 import { ask } from "./api.js";
+import { addressTime, beginOf, isService, ofAxis, ofPlot, secondsOf, timeText } from "./clock.js";
 import { byId, counted, make } from "./dom.js";
 import { amount } from "./numbers.js";
 import { change, filters, moment, state } from "./state.js";
@@ -18,16 +19,10 @@ const colour = (name) => getComputedStyle(document.documentElement).getPropertyV
 export const NAMES = { samples: "CPU", wall: "Time", allocated: "Allocation", blocked: "Locks", waited: "Waits" };
 const KIND_NAMES = { collection: ["garbage collection", "garbage collections"], safepoint: ["other safepoint", "other safepoints"] };
 
-/** The seconds of a text of the address: `1.5s`, `20ms`, `2m`. */
-export function secondsOf(text) {
-  const [, number, unit] = /^([\d.]+)(us|ms|s|m|h)$/.exec(text ?? "") ?? [];
-  return number === undefined ? null : Number(number) * { us: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 }[unit];
-}
-
 /** Selects a window of seconds for all views; without one, all of the time. */
 export function selectWindow(from, to) {
-  const text = (seconds) => `${Math.max(0, seconds).toFixed(2)}s`;
-  change(from === undefined ? { from: undefined, to: undefined, at: undefined } : { from: text(from), to: text(Math.max(to, from + 0.01)), at: undefined });
+  const least = isService() ? 10 : 0.01;
+  change(from === undefined ? { from: undefined, to: undefined, at: undefined } : { from: addressTime(from), to: addressTime(Math.max(to, from + least)), at: undefined });
 }
 
 /** The most of a lane, in words; of estimated times the sum, as one sample represents more than its interval. */
@@ -67,14 +62,33 @@ export function markPauses(plot, { interval_ns, pauses }, bottom, [ink, muted], 
   context.restore();
 }
 
-/** The window of the address of a recording of this length, in seconds; null without one. */
-export function windowOf(recorded_ns) {
+/** The window of the address of an answer's recording, in seconds; null without one. */
+export function windowOf(answer) {
   const isLive = moment.source === state.source && state.question.from === undefined && state.question.to === undefined;
   const { from, to } = isLive ? moment : state.question;
   if (from === undefined && (to === undefined || isLive)) return null;
-  const end = recorded_ns / 1e9;
-  return [Math.min(secondsOf(from) ?? 0, end), Math.min(secondsOf(to) ?? end, end)];
+  const begin = beginOf(answer);
+  const end = begin + answer.recorded_ns / 1e9;
+  const inside = (time) => Math.max(begin, Math.min(time, end));
+  return [inside(secondsOf(from) ?? begin), inside(secondsOf(to) ?? end)];
 }
+
+/** Marks a part of a plot, in seconds; without one, none. */
+function mark(plot, part) {
+  const [left, right] = part ? part.map((it) => plot.valToPos(it, "x")) : [0, 0];
+  plot.setSelect({ left, width: Math.max(right - left, part ? 1 : 0), top: 0, height: plot.over.clientHeight }, false);
+}
+
+/** Marks the window of the address in a plot of an answer. */
+export const markWindow = (plot, answer) => mark(plot, windowOf(answer));
+
+/** What makes a drag in a plot the window of all views. */
+export const timeDrag = {
+  setSelect: [(plot) => {
+    const { left, width } = plot.select;
+    if (width > 2) selectWindow(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
+  }],
+};
 
 class Strip {
   constructor(host) {
@@ -117,7 +131,9 @@ class Strip {
   draw(answer) {
     const { series, pauses, interval_ns, recorded_ns } = answer;
     const lanes = series.length + (pauses.length > 0 ? 1 : 0);
-    const seconds = series[0].numbers.map((_, index) => (index * interval_ns) / 1e9);
+    const begin = beginOf(answer);
+    // The last interval has an end.
+    const seconds = [...series[0].numbers, 0].map((_, index) => begin + (index * interval_ns) / 1e9);
     // Each lane is a scale of its own, of which the others take the rest.
     const scale = (place, numbers) => {
       const peak = numbers.reduce((a, b) => Math.max(a, b), 0) * 1.1 || 1;
@@ -127,16 +143,17 @@ class Strip {
     const isForced = matchMedia("(forced-colors: active)").matches;
     const [ink, area, line, muted] = isForced ? ["CanvasText", "GrayText", "GrayText", "CanvasText"] : ["--accent", "--bar", "--line", "--muted"].map(colour);
     this.plot?.destroy();
-    const end = recorded_ns / 1e9;
+    const end = begin + recorded_ns / 1e9;
     this.plot = new uPlot({
+      ...ofPlot(),
       width: Math.max(120, this.host.clientWidth - this.labelWidth()),
       height: lanes * LANE + AXIS,
       padding: [0, 12, 0, 10],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: false } },
-      scales: { x: { time: false, range: () => [(answer.begin_ns ?? 0) / 1e9, Math.max(end, seconds.at(-1))] }, ...Object.fromEntries(series.map((it, place) => [`lane${place}`, scale(place, it.numbers)])) },
+      scales: { x: { time: isService(), range: () => [begin + (answer.begin_ns ?? 0) / 1e9, Math.max(end, seconds.at(-1))] }, ...Object.fromEntries(series.map((it, place) => [`lane${place}`, scale(place, it.numbers)])) },
       axes: [
-        { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: AXIS, gap: 2, font: `11px ${fontFamily}`, values: (_, splits) => splits.map((it) => `${it} s`) },
+        { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { show: false }, size: AXIS, gap: 2, font: `11px ${fontFamily}`, ...ofAxis() },
         ...series.map((_, place) => ({ show: false, scale: `lane${place}` })),
       ],
       series: [{}, ...series.map((_, place) => ({ scale: `lane${place}`, stroke: ink, fill: area, fillTo: 0, width: 1, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) }))],
@@ -144,12 +161,9 @@ class Strip {
         draw: [(plot) => {
           if (pauses.length > 0) markPauses(plot, answer, plot.bbox.top + lanes * LANE * (devicePixelRatio || 1) - 1, [ink, muted]);
         }],
-        setSelect: [(plot) => {
-          const { left, width } = plot.select;
-          if (width > 2) selectWindow(plot.posToVal(left, "x"), plot.posToVal(left + width, "x"));
-        }],
+        ...timeDrag,
       },
-    }, [seconds, ...series.map((it) => it.numbers)]);
+    }, [seconds, ...series.map((it) => [...it.numbers, it.numbers.at(-1)])]);
     const label = (name, text, title) => make("li", { title }, make("span", {}, name), make("small", {}, text));
     const labels = make("ul", { class: "lanes" }, ...series.map((it) => label(NAMES[it.metric] ?? it.title, most(it, answer), it.title)));
     if (pauses.length > 0) {
@@ -179,28 +193,25 @@ class Strip {
 
   /** The window of the address, in seconds. */
   window() {
-    return windowOf(this.answer.recorded_ns);
+    return windowOf(this.answer);
   }
 
   /** Shows the part that is chosen, or else the window. */
   mark() {
-    const { plot } = this;
-    if (!plot) return;
-    const shown = this.chosen ?? this.window();
-    const [left, right] = shown ? shown.map((it) => plot.valToPos(it, "x")) : [0, 0];
-    plot.setSelect({ left, width: Math.max(right - left, shown ? 1 : 0), top: 0, height: plot.over.clientHeight }, false);
+    if (this.plot) mark(this.plot, this.chosen ?? this.window());
   }
 
   press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const begin = beginOf(this.answer);
     const all = this.answer.recorded_ns / 1e9;
     const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (step) {
       const by = (step * all) / STEPS;
-      const [from, to] = this.chosen ?? this.window() ?? [0, 0];
-      const fits = (time) => Math.max(0, Math.min(all, time));
+      const [from, to] = this.chosen ?? this.window() ?? [begin, begin];
+      const fits = (time) => Math.max(begin, Math.min(begin + all, time));
       this.chosen = event.shiftKey ? [from, Math.max(from, fits(to + by))] : [fits(from + by), fits(from + by + all / STEPS)];
-      this.says.textContent = `${this.chosen.map((it) => `${it.toFixed(2)} s`).join(" to ")}: Enter shows it`;
+      this.says.textContent = `${this.chosen.map(timeText).join(" to ")}: Enter shows it`;
       this.mark();
     } else if (event.key === "Enter" && this.chosen) {
       const [from, to] = this.chosen;

@@ -7,7 +7,7 @@ import { Fault, ask } from "./api.js";
 import { counted, make } from "./dom.js";
 import { amount } from "./numbers.js";
 import { addressOf, change, filters, state } from "./state.js";
-import { NAMES, markPauses, pauseSum, pauseWords, selectWindow, windowOf } from "./strip.js";
+import { NAMES, markPauses, pauseSum, pauseWords, selectWindow, timeDrag, windowOf } from "./strip.js";
 
 /** Threads with lanes of their own, at first and after a click. */
 const THREADS = 8;
@@ -119,13 +119,7 @@ function timePlot(host, lanes, map, strip) {
       { show: false, scale: "y" },
     ],
     series: [{}, { scale: "y", show: false }],
-    hooks: {
-      draw: [(it) => draw(it, rows, lanes, strip)],
-      setSelect: [(it) => {
-        const { left, width } = it.select;
-        if (width > 3) selectWindow(it.posToVal(left, "x"), it.posToVal(left + width, "x"));
-      }],
-    },
+    hooks: { draw: [(it) => draw(it, rows, lanes, strip)], ...timeDrag },
   }, [[0, end], [null, null]]);
   let chosen = null;
   const says = make("span", { class: "unseen", role: "status" });
@@ -138,7 +132,7 @@ function timePlot(host, lanes, map, strip) {
   const take = () => selectWindow(chosen[0] * column, Math.min(end, (chosen[1] + 1) * column));
   /** Shows the columns that are chosen, or else the window. */
   const mark = () => {
-    const shown = chosen ? [chosen[0] * column, Math.min(end, (chosen[1] + 1) * column)] : windowOf(lanes.recorded_ns);
+    const shown = chosen ? [chosen[0] * column, Math.min(end, (chosen[1] + 1) * column)] : windowOf(lanes);
     const [left, right] = shown ? shown.map((it) => plot.valToPos(it, "x")) : [0, 0];
     plot.setSelect({ left, width: Math.max(right - left, shown ? 1 : 0), top: 0, height: plot.over.clientHeight }, false);
   };

@@ -3,6 +3,7 @@
 import { around } from "./around.js";
 import { bytecodes } from "./bytecodes.js";
 import { flame } from "./flame.js";
+import { history } from "./history.js";
 import { lines } from "./lines.js";
 import { locks } from "./locks.js";
 import { overview } from "./overview.js";
@@ -22,6 +23,7 @@ export const VIEWS = [
   { id: "overview", title: "Overview", show: overview, own: [] },
   { id: "flame", title: "Flame", show: flame, needs: "flame", groups: true },
   { id: "time", title: "Time", show: time, needs: "timeline" },
+  { id: "history", title: "History", show: history, needs: "timeline", own: ["method", "top"] },
   { id: "methods", title: "Methods", show: rows, needs: "methods" },
   { id: "tree", title: "Tree", show: rows, needs: "tree", own: ["tree", "min"], defaults: { min: "0.5" }, isOrdered: true },
   { id: "lines", title: "Lines", show: lines, needs: "lines" },

@@ -9,10 +9,10 @@ use perk_profile::{
     Timestamp, Unit, WallState,
 };
 
+use super::no_answer::NoAnswer;
 use super::recording_facts::Periods;
 use super::sums::{NONE, SumKey, Sums};
 use crate::label_text::LabelText;
-use crate::rows::TICK_MS;
 use crate::stacks::StackPaths;
 
 /// The metrics whose numbers are in one section.
@@ -29,8 +29,8 @@ pub(super) struct Times {
     pub(super) begin_ms: i64,
     /// Its end.
     pub(super) end_ms: i64,
-    /// Whether sums have times.
-    pub(super) has_ticks: bool,
+    /// The length of the intervals that sums have as times, in milliseconds.
+    pub(super) interval_ms: Option<i64>,
 }
 
 /// The numbers of a metric.
@@ -65,7 +65,7 @@ pub(super) fn profile(
     times: Times,
 ) -> Result<Profile> {
     if sums.sums.is_empty() {
-        bail!("nothing was recorded of this");
+        bail!(NoAnswer::Nothing);
     }
     let StackPaths { mut profile, nodes } = paths;
     let of_stacks = sums.stacks.values().iter().map(|id| nodes.get(id).copied());
@@ -105,7 +105,7 @@ pub(super) fn profile(
         let labels = labels.get(set as usize).copied().unwrap_or_default();
         let sum = numbers.rows.entry(RowKey { node, thread, subject, labels }).or_default();
         *sum = sum.saturating_add(amount);
-        if times.has_ticks {
+        if times.interval_ms.is_some() {
             let sum = numbers.times.entry((time_ms, thread, node)).or_default();
             *sum = sum.saturating_add(amount);
         }
@@ -126,8 +126,9 @@ pub(super) fn profile(
     for family in families.into_values() {
         let section = section(&mut profile, &family);
         profile.events.push(Event::Section(section));
-        for numbers in family.into_iter().filter(|it| times.has_ticks && !it.rows.is_empty()) {
-            let timeline = timeline(&mut profile, numbers, times);
+        let Some(interval_ms) = times.interval_ms else { continue };
+        for numbers in family.into_iter().filter(|it| !it.rows.is_empty()) {
+            let timeline = timeline(&mut profile, numbers, times, interval_ms);
             profile.events.push(Event::Timeline(timeline));
         }
     }
@@ -152,7 +153,7 @@ fn label_set(profile: &mut Profile, labels: &LabelText) -> LabelSetId {
     profile.labels.set(labels)
 }
 
-fn metric(name: &str, unit: &str) -> Metric {
+pub(super) fn metric(name: &str, unit: &str) -> Metric {
     Metric::own(name).unwrap_or_else(|| {
         let units = [Unit::Count, Unit::Nanoseconds, Unit::Bytes];
         let unit = units.into_iter().find(|it| it.name() == unit).unwrap_or_default();
@@ -185,11 +186,15 @@ impl Numbers {
         Self { metric, rows, times, interval_ns: None, period }
     }
 
-    /// The number of a sum: of CPU time it is that of samples.
     fn count(&self, sum: u64) -> u64 {
-        let interval_ns = self.interval_ns.filter(|&it| it > 0);
-        interval_ns.map_or(sum, |it| sum.saturating_add(it / 2) / it)
+        count(sum, self.interval_ns)
     }
+}
+
+/// The number of a sum: of CPU time it is that of samples.
+pub(super) fn count(sum: u64, interval_ns: Option<u64>) -> u64 {
+    let interval_ns = interval_ns.filter(|&it| it > 0);
+    interval_ns.map_or(sum, |it| sum.saturating_add(it / 2) / it)
 }
 
 /// The section of the metrics of a family.
@@ -214,18 +219,23 @@ fn section(profile: &mut Profile, family: &[Numbers]) -> Section {
 }
 
 /// The times of a metric's numbers.
-fn timeline(profile: &mut Profile, mut numbers: Numbers, times: Times) -> Timeline {
+fn timeline(
+    profile: &mut Profile,
+    mut numbers: Numbers,
+    times: Times,
+    interval_ms: i64,
+) -> Timeline {
     let Times { begin_ms, end_ms, .. } = times;
     let of_times = std::mem::take(&mut numbers.times);
     let rows = of_times.into_iter().map(|((time_ms, thread, node), sum)| {
-        let tick = u64::try_from((time_ms - begin_ms) / TICK_MS).unwrap_or(0);
+        let tick = u64::try_from((time_ms - begin_ms) / interval_ms).unwrap_or(0);
         let trace = profile.trace(node, thread);
         TimelineRow { tick, thread, trace, count: numbers.count(sum) }
     });
     let mut rows: Vec<_> = rows.collect();
     rows.sort_unstable();
     let end_ns = u64::try_from(end_ms - begin_ms).unwrap_or(0).saturating_mul(1_000_000);
-    let tick_ns = TICK_MS.unsigned_abs() * 1_000_000;
+    let tick_ns = interval_ms.unsigned_abs().saturating_mul(1_000_000);
     let head = TimelineHead { metric: numbers.metric, tick_ns, begin_ns: 0, end_ns };
     Timeline { head, rows: rows.into_iter().collect() }
 }

@@ -43,13 +43,14 @@ impl Store {
     pub async fn counts(&self, question: &Question, limits: &Limits) -> Result<Counts> {
         let detail = Detail {
             times: KeptTimes::Hours,
+            has_stacks: true,
             has_threads: false,
             labels: KeptLabels::OfRecordings,
         };
         let question = Question { detail, ..question.clone() };
         let Part { facts, sums, paths, .. } = self.part(&question, limits).await?;
         let StackPaths { mut profile, nodes } = paths;
-        profile.accounting = facts.account(&question);
+        profile.accounting = facts.account(&question, None);
         let begins_ms = facts.begins_ms();
         let groups = sums.labels.values().iter().map(|labels| Group {
             labels: labels.clone(),

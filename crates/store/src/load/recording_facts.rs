@@ -42,17 +42,24 @@ struct Account {
 }
 
 impl RecordingFacts {
-    /// The account of the recordings that begin in the time of a question, and have its labels.
-    pub(super) fn account(&self, question: &Question) -> Option<Accounting> {
+    /// The account of the recordings that begin in the time of a question, and have its labels. Samples are counted as
+    /// those of this interval.
+    pub(super) fn account(
+        &self,
+        question: &Question,
+        interval_ns: Option<u64>,
+    ) -> Option<Accounting> {
         let is_asked = |it: &&Account| {
             let labels = all_labels(&self.sources, &it.source, &[]);
             question.has_time(it.created_ms) && question.has_labels(&labels)
         };
-        let asked = self.accounts.iter().filter(is_asked);
-        Accounting::of_jvms(asked.map(|it| {
+        let asked = self.accounts.iter().filter(is_asked).map(|it| {
             let begin_ns = u64::try_from(it.created_ms).ok().map(|ms| ms.saturating_mul(1_000_000));
-            (begin_ns, &it.accounting)
-        }))
+            let interval_ns = interval_ns.unwrap_or(it.accounting.interval_ns);
+            (begin_ns, it.accounting.with_interval(interval_ns))
+        });
+        let asked: Vec<_> = asked.collect();
+        Accounting::of_jvms(asked.iter().map(|(begin_ns, account)| (*begin_ns, account)))
     }
 
     /// By labels: the start of the first recording that has them, in milliseconds since 1970.

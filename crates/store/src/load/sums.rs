@@ -10,6 +10,7 @@ use perk_profile::KeyedMap;
 use perk_tables::StackId;
 
 use super::index::Index;
+use super::no_answer::NoAnswer;
 use super::{Sources, all_labels};
 use crate::columns::{ids, map, maps, numbers, texts, words};
 use crate::hour::Hour;
@@ -101,10 +102,7 @@ impl Sums {
 
     fn check(&self, most: usize) -> Result<()> {
         if self.sums.len() > most {
-            bail!(
-                "more than {most} numbers do not fit the memory: ask for less time, for one service, or without times, \
-                 threads and labels"
-            );
+            bail!(NoAnswer::TooMuch(most));
         }
         Ok(())
     }
@@ -142,9 +140,11 @@ impl<'a> SumReader<'a> {
     pub(super) fn add(&mut self, batch: &RecordBatch, hour: Hour, has_edge: bool) -> Result<()> {
         let detail = &self.question.detail;
         let metrics = self.metrics(batch)?;
-        let stacks = ids(batch, "stack")?;
-        let subjects = words(batch, "subject")?;
-        self.subject_words.read(subjects, &mut self.sums.subjects)?;
+        let stacks = detail.has_stacks.then(|| ids(batch, "stack")).transpose()?;
+        let subjects = detail.has_stacks.then(|| words(batch, "subject")).transpose()?;
+        if let Some(subjects) = subjects {
+            self.subject_words.read(subjects, &mut self.sums.subjects)?;
+        }
         let values = numbers::<Int64Type>(batch, "value")?;
         let cpu_ns = numbers::<Int64Type>(batch, "cpu_ns")?;
         let threads = detail.has_threads.then(|| words(batch, "thread")).transpose()?;
@@ -152,7 +152,8 @@ impl<'a> SumReader<'a> {
             self.thread_words.read(threads, &mut self.sums.threads)?;
         }
         let hour_ms = hour.begin_ms();
-        let times = (detail.times == KeptTimes::All || has_edge)
+        let interval_ms = detail.times.interval_ms();
+        let times = (interval_ms.is_some() || has_edge)
             .then(|| numbers::<TimestampMillisecondType>(batch, "time"))
             .transpose()?;
         let labels = self.question.needs_labels().then(|| LabelColumns::of(batch)).transpose()?;
@@ -171,12 +172,15 @@ impl<'a> SumReader<'a> {
             };
             let key = SumKey {
                 metric,
-                stack: run.stack(stacks, row, &mut self.sums.stacks)?,
+                stack: match stacks {
+                    Some(stacks) => run.stack(stacks, row, &mut self.sums.stacks)?,
+                    None => NONE,
+                },
                 thread: threads.map_or(NONE, |it| self.thread_words.of(it, row)),
-                subject: self.subject_words.of(subjects, row),
+                subject: subjects.map_or(NONE, |it| self.subject_words.of(it, row)),
                 labels,
                 time_ms: match detail.times {
-                    KeptTimes::All => time_ms,
+                    KeptTimes::Intervals(ms) => time_ms - time_ms.rem_euclid(ms.max(1)),
                     KeptTimes::Hours => hour_ms,
                     KeptTimes::Nothing => 0,
                 },
@@ -330,9 +334,12 @@ impl Run {
 
 /// The columns that a question needs.
 pub(super) fn columns(question: &Question, has_edge: bool) -> Vec<&'static str> {
-    let mut columns = vec!["metric", "unit", "stack", "subject", "value", "cpu_ns"];
-    if question.detail.times == KeptTimes::All || has_edge {
+    let mut columns = vec!["metric", "unit", "value", "cpu_ns"];
+    if question.detail.times.interval_ms().is_some() || has_edge {
         columns.push("time");
+    }
+    if question.detail.has_stacks {
+        columns.extend(["stack", "subject"]);
     }
     if question.detail.has_threads {
         columns.push("thread");

@@ -163,11 +163,15 @@ impl<R> HeapValues<R> {
 impl<R> Table for HeapTable<R> {
     fn info(&self) -> TableInfo {
         let columns = self.columns.iter().map(|it| ColumnInfo {
-            name: it.name,
-            kind: it.values.kind(),
-            about: it.about,
+            name: it.name.into(),
+            kind: it.values.kind().into(),
+            about: it.about.into(),
         });
-        TableInfo { name: self.name, about: self.about, columns: columns.collect() }
+        TableInfo {
+            name: self.name.into(),
+            about: self.about.into(),
+            columns: columns.collect(),
+        }
     }
 
     fn schema(&self) -> SchemaRef {

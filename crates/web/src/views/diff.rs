@@ -13,13 +13,22 @@ use crate::question::{OF_EXCERPT, OF_PART, Question, SIDES};
 use crate::reply::Reply;
 use crate::sources::Source;
 
-const KNOWN: [&str; 5] = ["before", "after", "view", "normalize", "top"];
+const KNOWN: [&str; 3] = ["view", "normalize", "top"];
+/// The parameters that name the sources, and the part of the time of those that have no begin.
+const OF_SOURCES: [&str; 3] = ["before", "after", "last"];
 
 /// A side of a comparison: its source, and the question about it.
 fn side(app: &App, question: &Question, name: &str) -> Result<(Source, Question), Fault> {
     let id = question.text(name);
     let id = id.ok_or_else(|| Fault::question(format!("name the source: {name}=s1")))?;
-    live::resolved(app.sources.find(id)?, question.of_side(name))
+    let source = app.sources.find(id)?;
+    if source.file().is_some() && question.text("last").is_some() {
+        return Err(Fault::question(format!(
+            "last: {} is a file, which has from and to",
+            source.name
+        )));
+    }
+    live::resolved(source, question.of_side(name))
 }
 
 fn request(question: &Question, want: Want) -> Result<DiffRequest, Fault> {
@@ -60,7 +69,7 @@ fn names(sides: &[(Source, Question); 2], question: &Question) -> [String; 2] {
 
 /// What changed: the document of `perk diff --json`, its table, or its first sentences.
 pub(crate) fn diff(app: &App, question: &Question) -> Result<Reply, Fault> {
-    question.check(&[&KNOWN, &["metric"], &OF_PART, &SIDES, &OF_EXCERPT])?;
+    question.check(&[&OF_SOURCES, &KNOWN, &["metric"], &OF_PART, &SIDES, &OF_EXCERPT])?;
     let view = question.text("view").unwrap_or("document");
     let want = match view {
         "document" => Want::DOCUMENT,
@@ -109,7 +118,7 @@ pub(crate) fn diff(app: &App, question: &Question) -> Result<Reply, Fault> {
 
 /// Both profiles as one flame graph: widths are of the second, `before_` numbers of the first.
 pub(crate) fn flame(app: &App, question: &Question) -> Result<Reply, Fault> {
-    question.check(&[&KNOWN[..2], &flame::KNOWN, &OF_PART, &SIDES])?;
+    question.check(&[&OF_SOURCES, &flame::KNOWN, &OF_PART, &SIDES])?;
     let sides = [side(app, question, "before")?, side(app, question, "after")?];
     let viewed = sides.iter().map(|(source, question)| ViewedStacks::new(app, source, question));
     let viewed = viewed.collect::<Result<Vec<_>, _>>()?;

@@ -61,8 +61,8 @@ fn in_format(app: &App, source: &Source, question: &Question, name: &str) -> Res
         true => app.input(source)?.profile,
         false => whole.profile().clone(),
     };
-    let modified = std::fs::metadata(&source.path).and_then(|it| it.modified());
-    let modified = modified.ok().and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+    let modified = source.file().and_then(|it| std::fs::metadata(&it.path).ok()?.modified().ok());
+    let modified = modified.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
     let conversion = Conversion {
         format,
         window: question.window()?,

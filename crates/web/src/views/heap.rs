@@ -1,6 +1,5 @@
 //! The views of a heap dump, and its objects.
 
-use perk_open::display_name;
 use perk_report::{Answer, HeapRequest, HeapView, NamedItem, View, Want, parse};
 
 use super::report::reply;
@@ -78,8 +77,7 @@ pub(crate) fn heap(
     let answer = app.answers.get(&format!("{key} {is_table}"), || {
         let heap = app.heap(source)?;
         let request = HeapRequest { view, top, most_rows: Some(INSTANCES), want };
-        let mut answer: Answer =
-            request.answer(NamedItem::new(display_name(&source.path), &*heap))?;
+        let mut answer: Answer = request.answer(NamedItem::new(source.label(), &*heap))?;
         answer.notes.extend(heap.notes().iter().map(|note| format!("{}: {note}", source.name)));
         Ok(answer)
     })?;

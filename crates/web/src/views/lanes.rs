@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::question::Question;
 use crate::reply::Reply;
 use crate::sources::Source;
+use crate::stored::PartDetail;
 
 /// Threads with lanes of their own.
 const THREADS: usize = 8;
@@ -33,14 +34,15 @@ pub(crate) fn lanes(app: &App, source: &Source, question: &Question) -> Result<R
 /// The states of each thread by interval.
 pub(crate) fn states(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
     question.check(&[&["bucket-ms", "thread", "version"]])?;
-    let source = &source.whole();
+    let filter = question.filter()?;
+    let source = &source.whole(&PartDetail::over_time(INTERVALS, &filter));
     let whole = app.profile(source)?;
     let profile = whole.profile();
     let ms: Option<u64> = question.number("bucket-ms")?;
     let end_ns = lanes::states_end_ns(profile);
     let interval_ns = ms.map_or(end_ns.div_ceil(INTERVALS), |ms| ms.saturating_mul(1_000_000));
     let interval_ns = interval_ns.max(end_ns.div_ceil(MOST_INTERVALS)).max(1);
-    let threads = lanes::states(profile, &question.filter()?, interval_ns);
+    let threads = lanes::states(profile, &filter, interval_ns);
     if threads.is_empty() {
         let line = format!("{} does not tell when its threads were in which state", source.name);
         return Err(Fault::nothing(line));

@@ -15,7 +15,7 @@ use crate::reply::Reply;
 use crate::sources::Source;
 
 fn moment(source: &Source) -> Result<&LiveMoment, Fault> {
-    let live = source.live.as_ref();
+    let live = source.live();
     live.ok_or_else(|| Fault::nothing(format!("{} is no running JVM", source.name)))
 }
 

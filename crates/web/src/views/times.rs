@@ -3,7 +3,7 @@
 use perk_analysis::times;
 use perk_profile::{Metric, Profile};
 use perk_render::Json;
-use perk_report::flame;
+use perk_report::{Selection, flame};
 
 use super::flame::document;
 use crate::app::App;
@@ -11,6 +11,7 @@ use crate::fault::Fault;
 use crate::question::Question;
 use crate::reply::Reply;
 use crate::sources::Source;
+use crate::stored::PartDetail;
 
 const KNOWN: [&str; 10] = [
     "metric",
@@ -56,11 +57,11 @@ pub(super) fn interval_ns(question: &Question, profile: &Profile) -> Result<u64,
 /// The strip above all views: each metric whose times are known, and the pauses, by interval.
 pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<Reply, Fault> {
     question.check(&[&KNOWN_OF_STRIP])?;
+    let filter = question.filter()?;
     // Times are those of all that was recorded.
-    let source = &source.whole();
+    let source = &source.whole(&PartDetail::over_time(STRIP_INTERVALS, &filter));
     let whole = app.profile(source)?;
     let profile = whole.profile();
-    let filter = question.filter()?;
     let begin_ns = source.times_from_ns();
     let metrics = times::metrics(profile);
     let each_ns = metrics.iter().filter_map(|metric| flame::sample_ns(metric, profile)).max();
@@ -90,6 +91,7 @@ pub(crate) fn strip(app: &App, source: &Source, question: &Question) -> Result<R
     });
     let members = vec![
         ("version", Json::from(source.version)),
+        ("begun_unix_ms", profile.created.map(|it| it.unix_ms).into()),
         ("begin_ns", begin_ns.into()),
         ("recorded_ns", profile.recorded_ns().into()),
         ("interval_ns", interval_ns.into()),
@@ -123,18 +125,13 @@ pub(super) fn answer(
     if question.text("by").is_some_and(|by| by != "thread") {
         return Err(Fault::question("by: times are by thread"));
     }
+    let filter = question.filter()?;
     // Times are those of all that was recorded.
-    let source = &source.whole();
+    let detail = PartDetail { has_threads: true, ..PartDetail::over_time(INTERVALS, &filter) };
+    let source = &source.whole(&detail);
     let whole = app.profile(source)?;
     let profile = whole.profile();
-    let metric = match question.text("metric") {
-        Some(name) => whole.metric(name)?,
-        None => {
-            let first = profile.timelines().next().map(|it| it.head.metric.clone());
-            first.ok_or_else(|| no_times(source, "numbers"))?
-        }
-    };
-    let filter = question.filter()?;
+    let metric = metric(source, &whole, question)?;
     let found = members(profile, &metric, &filter)?;
     let found = found.ok_or_else(|| no_times(source, &metric.title()))?;
     let mut all = vec![("version", Json::from(source.version))];
@@ -149,7 +146,22 @@ fn notes(source: &Source, filter: &perk_analysis::Filter) -> Vec<String> {
     flame::times_note(filter).map(str::to_owned).into_iter().chain(source.times_note()).collect()
 }
 
-fn no_times(source: &Source, what: &str) -> Fault {
+/// The metric of a question; without one the first whose times are known.
+pub(super) fn metric(
+    source: &Source,
+    whole: &Selection,
+    question: &Question,
+) -> Result<Metric, Fault> {
+    match question.text("metric") {
+        Some(name) => Ok(whole.metric(name)?),
+        None => {
+            let first = times::metrics(whole.profile()).into_iter().next();
+            first.ok_or_else(|| no_times(source, "numbers"))
+        }
+    }
+}
+
+pub(super) fn no_times(source: &Source, what: &str) -> Fault {
     Fault::nothing(format!("{} does not tell when its {what} were measured", source.name))
 }
 

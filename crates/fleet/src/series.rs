@@ -8,40 +8,37 @@ use perk_profile::{
     SectionHead, Subject, TraceId, section::Column,
 };
 
-/// The names of the series, as far as there are some those that these systems know, and their metrics.
-const SERIES: [(&str, &[Metric]); 7] = [
-    ("process_cpu", &[Metric::Samples]),
-    ("memory", &Metric::OF_OBJECTS),
-    ("mutex", &[Metric::BlockedCount, Metric::BlockedTime]),
-    ("wait", &[Metric::WaitCount, Metric::WaitedTime]),
-    ("wall", &[Metric::WallTime]),
-    ("lock_holder", &Metric::OF_HOLDERS),
-    ("calls", &[Metric::Calls, Metric::SelfTime]),
-];
+use crate::series_names::{SERIES, name_of_other};
 
 /// The series of a file.
 #[derive(Debug)]
-pub(super) struct SeriesSet {
+pub(crate) struct SeriesSet {
     /// A profile with the call paths of all, and the numbers of none.
     profile: Profile,
-    series: Vec<(&'static str, Section)>,
+    series: Vec<(String, Section)>,
 }
 
 /// What of a profile is in its series.
 #[derive(Clone, Copy)]
-pub(super) struct Selection<'a> {
+pub(crate) struct Selection<'a> {
     /// Whether threads are distinguished.
-    pub(super) threads: bool,
+    pub(crate) threads: bool,
     /// Whether a label of rows stays, by its key.
-    pub(super) label: &'a dyn Fn(&str) -> bool,
+    pub(crate) label: &'a dyn Fn(&str) -> bool,
+    /// Whether metrics of other tools have series of their names.
+    pub(crate) others: bool,
 }
 
 impl SeriesSet {
     /// The series of a profile.
-    pub(super) fn of(profile: &Profile, selection: Selection<'_>) -> Self {
+    pub(crate) fn of(profile: &Profile, selection: Selection<'_>) -> Self {
         let mut change = KeyChange::new(profile, selection);
         let mut series = Vec::new();
-        for (name, metrics) in SERIES {
+        let own = SERIES.map(|(name, metrics)| (name.to_owned(), metrics.to_vec()));
+        let others = Metric::all_of(profile).into_iter();
+        let others = others.filter(|it| selection.others && it.is_other());
+        let others = others.map(|it| (name_of_other(it.name()), vec![it]));
+        for (name, metrics) in own.into_iter().chain(others) {
             let metrics: Vec<_> = metrics.iter().filter(|it| it.is_in(profile)).collect();
             let mut sums: BTreeMap<Key, Vec<u64>> = BTreeMap::new();
             let mut columns = Vec::new();
@@ -71,14 +68,14 @@ impl SeriesSet {
     ///
     /// # Errors
     /// Those of the visit.
-    pub(super) fn visit<E>(
+    pub(crate) fn visit<E>(
         self,
-        mut visit: impl FnMut(&'static str, &Profile) -> Result<(), E>,
+        mut visit: impl FnMut(&str, &Profile) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { mut profile, series } = self;
         for (name, section) in series {
             profile.events = vec![Event::Section(section)];
-            visit(name, &profile)?;
+            visit(&name, &profile)?;
         }
         Ok(())
     }
