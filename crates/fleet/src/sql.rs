@@ -1,4 +1,4 @@
-//! `perk sql`: SQL over profiles.
+//! `perk sql`: SQL over profiles and heap dumps.
 
 mod args;
 mod fault;
@@ -79,7 +79,8 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
     let (context, tables) = match inputs {
         Inputs::Recordings(recordings, events) => {
             names = Names::new(&events);
-            let tables = [perk_tables::tables(), events.tables()].concat();
+            let tables =
+                [perk_tables::tables(), perk_tables::heap_tables(), events.tables()].concat();
             (session(recordings, &events, &limits)?, tables)
         }
         Inputs::Store(address) => {

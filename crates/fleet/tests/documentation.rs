@@ -10,6 +10,12 @@ use perk_testkit::workspace;
 fn docs_have_all_columns() {
     check("docs/sql.md", "## Tables\n\n", "A *stack* is ", perk_tables::tables());
     check(
+        "docs/sql.md",
+        "<!-- the tables of heap dumps -->\n\n",
+        "<!-- end of the tables -->",
+        perk_tables::heap_tables(),
+    );
+    check(
         "docs/store.md",
         "without files beside it.\n\n",
         "<!-- end of the tables -->",

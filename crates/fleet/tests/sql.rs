@@ -3,6 +3,7 @@
 mod answers;
 mod events;
 mod faults;
+mod heap;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

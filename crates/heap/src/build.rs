@@ -14,7 +14,7 @@ use crate::class::ClassKind;
 use crate::core;
 use crate::edges::EdgeFile;
 use crate::findings::Findings;
-use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
+use crate::heap::{Classes, Heap, Holders, Reachability, RetainedSizes};
 use crate::ids::{Addresses, Ids};
 use crate::index::Index;
 use crate::input::Input;
@@ -23,7 +23,7 @@ use crate::memory::{self, Plan};
 use crate::model::Model;
 use crate::object_id::UNIT_BYTES;
 use crate::pool::Pool;
-use crate::referrers::{self, MANY, NONE, ReferrerPass};
+use crate::referrers::{self, ClassMarks, HeadPass, MANY, NONE, ReferrerPass};
 use crate::scan::{self, Scan};
 use crate::solve::{self, CoreSolution};
 use crate::space::{Memory, Number, Space};
@@ -96,41 +96,85 @@ struct FirstPass {
     is_root: BitSet,
 }
 
+/// What is known of each object in the end.
+struct ObjectArrays<S: Space> {
+    classes: ClassMarks<S>,
+    shallow: S::Array<u32>,
+    /// `None` without holders.
+    holders: Option<HolderArrays<S>>,
+}
+
+/// How objects are held.
+struct HolderArrays<S: Space> {
+    holder: S::Array<u32>,
+    retained: Units<S>,
+    reach: S::Array<Reachability>,
+}
+
 impl FirstPass {
+    fn source(&self, thread_count: usize) -> Source<'_> {
+        Source {
+            input: &self.input,
+            id_bytes: self.scan.id_bytes,
+            batches: &self.scan.batches,
+            ids: &self.scan.ids,
+            model: &self.model,
+            locals: &self.threads.held,
+            thread_count,
+        }
+    }
+
+    /// Finds the sizes of all objects, and, if that is asked for, how they are held.
     fn finish<S: Space>(
         self,
+        space: S,
+        edge_file: Option<Arc<EdgeFile>>,
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> Result<Heap, Error> {
+        match options.holders {
+            true => self.finish_holders(space, edge_file, options, watch),
+            false => self.finish_sizes(space, options, watch),
+        }
+    }
+
+    fn finish_sizes<S: Space>(
+        mut self,
+        mut space: S,
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> Result<Heap, Error> {
+        let heads = referrers::find_heads(&self.source(options.threads()), &mut space, watch)?;
+        self.scan.notes.extend(self.input.change()?);
+        let HeadPass { classes, lengths } = heads;
+        let shallow = self.shallow(&mut space, &classes, lengths)?;
+        let arrays = ObjectArrays { classes, shallow, holders: None };
+        Ok(self.heap(space, arrays, Totals::default(), options))
+    }
+
+    fn finish_holders<S: Space>(
+        mut self,
         mut space: S,
         edge_file: Option<Arc<EdgeFile>>,
         options: &Options,
         watch: &mut dyn Watch,
     ) -> Result<Heap, Error> {
-        let Self { input, mut scan, sizes, mut model, threads, mut roots, is_root } = self;
         let thread_count = options.threads();
         let keeps = options.keep_unreachable;
-        let count = scan.ids.count() as usize;
-        let source = Source {
-            input: &input,
-            id_bytes: scan.id_bytes,
-            batches: &scan.batches,
-            ids: &scan.ids,
-            model: &model,
-            locals: &threads.held,
-            thread_count,
-        };
-        let found = referrers::find(&source, &mut space, edge_file, watch)?;
-        let is_of_archive = class_archive::has_all_dangling(&found, &scan, &model, &roots);
-        let ReferrerPass { classes, mut lengths, edges, left_out, dangling, .. } = found;
+        let count = self.scan.ids.count() as usize;
+        let found = referrers::find(&self.source(thread_count), &mut space, edge_file, watch)?;
+        let is_of_archive =
+            class_archive::has_all_dangling(&found, &self.scan, &self.model, &self.roots);
+        let ReferrerPass { heads, edges, left_out, dangling, .. } = found;
         let dangling_count = dangling.values().sum();
-        let mut notes = std::mem::take(&mut scan.notes);
-        notes.extend(dangling_note(&dangling, &model).filter(|_| !is_of_archive));
-        notes.extend(input.change()?);
-        let counts = shallow(&mut space, &model, &sizes, &classes, &mut lengths)?;
-        let shallow = lengths;
-        for (class, Amount { count, bytes }) in model.classes.iter_mut().zip(counts) {
-            (class.instance_count, class.shallow_bytes) = (count, bytes);
-        }
+        let notes = &mut self.scan.notes;
+        notes.extend(dangling_note(&dangling, &self.model).filter(|_| !is_of_archive));
+        notes.extend(self.input.change()?);
+        let HeadPass { classes, lengths } = heads;
+        let shallow = self.shallow(&mut space, &classes, lengths)?;
 
         watch.progress(HOLDERS, 0, 3);
+        let is_root = std::mem::take(&mut self.is_root);
         let mut referrer: S::Array<u32> =
             referrers::single(&mut space, &edges, count, is_root.iter(), thread_count)?;
         drop(is_root);
@@ -139,7 +183,7 @@ impl FirstPass {
                 if space.get(&referrer, object)? == NONE {
                     space.set(&mut referrer, object, MANY)?;
                     let object = ObjectId(object as u32);
-                    roots.push(Root { object, kind: RootKind::Unreachable, thread: None });
+                    self.roots.push(Root { object, kind: RootKind::Unreachable, thread: None });
                 }
             }
         }
@@ -151,7 +195,7 @@ impl FirstPass {
         let core = core::collect(&mut space, edges, &referrer, thread_count)?;
         watch.progress(HOLDERS, 1, 3);
         let top_roots: Vec<(u32, RootKind)> =
-            threads.top(&roots).map(|root| (root.object.0, root.kind)).collect();
+            self.threads.top(&self.roots).map(|root| (root.object.0, root.kind)).collect();
         let CoreSolution { mut reach, tops } = solve::solve(
             &mut space,
             core,
@@ -172,24 +216,54 @@ impl FirstPass {
                 }
             }
             let objects = tops.into_iter().chain(cycles).map(ObjectId);
-            roots.extend(objects.map(|object| Root { object, kind, thread: None }));
+            self.roots.extend(objects.map(|object| Root { object, kind, thread: None }));
         }
-        roots.sort_unstable_by_key(|root| (root.object, root.kind, root.thread));
         let totals = totals(&mut space, &shallow, &reach, dangling_count)?;
+        let holders = Some(HolderArrays { holder, retained, reach });
+        Ok(self.heap(space, ObjectArrays { classes, shallow, holders }, totals, options))
+    }
+
+    /// Makes the lengths of arrays the sizes of all objects, and counts the objects of each class.
+    fn shallow<S: Space>(
+        &mut self,
+        space: &mut S,
+        classes: &ClassMarks<S>,
+        mut lengths: S::Array<u32>,
+    ) -> Result<S::Array<u32>, Error> {
+        let counts = shallow(space, &self.model, &self.sizes, classes, &mut lengths)?;
+        for (class, Amount { count, bytes }) in self.model.classes.iter_mut().zip(counts) {
+            (class.instance_count, class.shallow_bytes) = (count, bytes);
+        }
+        Ok(lengths)
+    }
+
+    fn heap<S: Space>(
+        self,
+        space: S,
+        arrays: ObjectArrays<S>,
+        totals: Totals,
+        options: &Options,
+    ) -> Heap {
+        let Self { input, scan, sizes, model, threads, mut roots, .. } = self;
+        roots.sort_unstable_by_key(|root| (root.object, root.kind, root.thread));
         let room = space.room();
-        let classes = match classes {
-            referrers::ClassMarks::Few(array) => Classes::Few(S::column(&room, array, 0)),
-            referrers::ClassMarks::Many(array) => Classes::Many(S::column(&room, array, 0)),
+        let classes = match arrays.classes {
+            ClassMarks::Few(array) => Classes::Few(S::column(&room, array, 0)),
+            ClassMarks::Many(array) => Classes::Many(S::column(&room, array, 0)),
         };
-        let retained = match retained {
-            Units::Few(array) => RetainedSizes::Few(S::column(&room, array, 0)),
-            Units::Many(array) => RetainedSizes::Many(S::column(&room, array, 0)),
-        };
-        Ok(Heap {
+        let holders = arrays.holders.map(|HolderArrays { holder, retained, reach }| Holders {
+            holder: S::column(&room, holder, NONE),
+            retained: match retained {
+                Units::Few(array) => RetainedSizes::Few(S::column(&room, array, 0)),
+                Units::Many(array) => RetainedSizes::Many(S::column(&room, array, 0)),
+            },
+            reach: S::column(&room, reach, Reachability::NOT),
+        });
+        Heap {
             title: scan.title,
             unix_ms: scan.unix_ms,
             id_bytes: scan.id_bytes,
-            notes,
+            notes: scan.notes,
             is_cut: scan.is_cut,
             refs: options.refs,
             layout: sizes.layout(),
@@ -198,21 +272,19 @@ impl FirstPass {
             batches: scan.batches,
             model,
             classes,
-            shallow: S::column(&room, shallow, 0),
-            holder: S::column(&room, holder, NONE),
-            retained,
-            reach: S::column(&room, reach, Reachability::NOT),
+            shallow: S::column(&room, arrays.shallow, 0),
+            holders,
             room,
             totals,
             roots,
             threads,
-            thread_count,
+            thread_count: options.threads(),
             children: OnceLock::new(),
             findings: Findings::default(),
             graph: OnceLock::new(),
             batch_of: OnceLock::new(),
             places: Mutex::default(),
-        })
+        }
     }
 }
 
@@ -309,7 +381,7 @@ fn shallow<S: Space>(
     space: &mut S,
     model: &Model,
     sizes: &ObjectSizes,
-    classes: &referrers::ClassMarks<S>,
+    classes: &ClassMarks<S>,
     lengths: &mut S::Array<u32>,
 ) -> Result<Vec<Amount>, Error> {
     let units = |bytes: u64| u32::try_from(bytes / UNIT_BYTES).unwrap_or(u32::MAX);

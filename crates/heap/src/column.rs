@@ -76,7 +76,7 @@ impl ColumnPlace {
         if let Self::Scratch(pool) = self {
             lock(pool).lost(fault, ());
         }
-        Rows { starts: Column::Memory(Vec::new()), targets: Column::Memory(Vec::new()) }
+        Rows::none()
     }
 
     /// Returns the first failure of a scratch file since the last call.
@@ -162,6 +162,11 @@ impl<T: Number> Drop for Column<T> {
 }
 
 impl Rows {
+    /// Returns a graph without nodes.
+    pub(crate) fn none() -> Self {
+        Self { starts: Column::Memory(Vec::new()), targets: Column::Memory(Vec::new()) }
+    }
+
     /// Makes a graph, of the holders and of how objects are reachable.
     pub(crate) fn build(
         source: &impl RowSource,

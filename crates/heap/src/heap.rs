@@ -1,5 +1,6 @@
 //! An analysed heap dump.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use perk_profile::ObjectLayout;
@@ -33,6 +34,19 @@ pub enum Reach {
     Finalizable,
     /// Not at all.
     Unreachable,
+}
+
+impl Reach {
+    /// Returns its name in texts and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Softly => "softly reachable",
+            Self::Weakly => "weakly reachable",
+            Self::Finalizable => "finalizable",
+            Self::Unreachable => "unreachable",
+        }
+    }
 }
 
 /// The holder of an object: its immediate dominator.
@@ -119,6 +133,15 @@ impl RetainedSizes {
     }
 }
 
+/// How objects are held.
+#[derive(Debug)]
+pub(crate) struct Holders {
+    /// The holders, or [`MANY`] for the roots.
+    pub(crate) holder: Column<u32>,
+    pub(crate) retained: RetainedSizes,
+    pub(crate) reach: Column<Reachability>,
+}
+
 /// An analysed heap dump.
 #[derive(Debug)]
 pub struct Heap {
@@ -136,10 +159,8 @@ pub struct Heap {
     pub(crate) classes: Classes,
     /// The sizes of the objects, in units.
     pub(crate) shallow: Column<u32>,
-    /// The holders, or [`MANY`] for the roots.
-    pub(crate) holder: Column<u32>,
-    pub(crate) retained: RetainedSizes,
-    pub(crate) reach: Column<Reachability>,
+    /// `None` if the analysis ended before ([`Options::holders`](crate::Options::holders)).
+    pub(crate) holders: Option<Holders>,
     pub(crate) room: ColumnPlace,
     pub(crate) totals: Totals,
     pub(crate) roots: Vec<Root>,
@@ -182,6 +203,12 @@ impl Heap {
         self.refs
     }
 
+    /// Whether it is known how objects are held. It is not after an analysis without
+    /// [`Options::holders`](crate::Options::holders).
+    pub fn has_holders(&self) -> bool {
+        self.holders.is_some()
+    }
+
     /// Returns the rules that shallow sizes follow from.
     pub fn layout(&self) -> ObjectLayout {
         self.layout
@@ -200,6 +227,13 @@ impl Heap {
     /// Returns all objects.
     pub fn objects(&self) -> impl Iterator<Item = ObjectId> + use<> {
         (0..self.ids.count()).map(ObjectId)
+    }
+
+    /// Returns the objects with these numbers and their addresses. Addresses in a row cost less than single
+    /// ones.
+    pub fn addresses(&self, range: Range<u32>) -> impl Iterator<Item = (ObjectId, u64)> {
+        let first = range.start;
+        (first..).map(ObjectId).zip(self.ids.addresses(range))
     }
 
     /// Calls with each instance of these classes, in the order of their addresses.
@@ -267,13 +301,14 @@ impl Heap {
     /// Returns the bytes that would be free without the object: its own and those of all objects
     /// that it holds; 0 if it is not held from the roots.
     pub fn retained_bytes(&self, object: ObjectId) -> u64 {
-        self.retained.units(object) * UNIT_BYTES
+        self.holders.as_ref().map_or(0, |it| it.retained.units(object) * UNIT_BYTES)
     }
 
     /// Returns the immediate dominator of an object.
     pub fn holder(&self, object: ObjectId) -> Holder {
-        match self.holder.get(object.0 as usize) {
-            _ if !self.reach.get(object.0 as usize).is_held() => Holder::Nothing,
+        let Some(holders) = &self.holders else { return Holder::Nothing };
+        match holders.holder.get(object.0 as usize) {
+            _ if !self.reachability(object).is_held() => Holder::Nothing,
             MANY => Holder::Roots,
             holder => Holder::Object(ObjectId(holder)),
         }
@@ -281,7 +316,7 @@ impl Heap {
 
     /// Returns the way in which an object is reachable.
     pub fn reach(&self, object: ObjectId) -> Reach {
-        match self.reach.get(object.0 as usize) {
+        match self.reachability(object) {
             Reachability::NOT => Reach::Unreachable,
             Reachability::SOFTLY => Reach::Softly,
             Reachability::WEAKLY => Reach::Weakly,
@@ -290,9 +325,13 @@ impl Heap {
         }
     }
 
+    fn reachability(&self, object: ObjectId) -> Reachability {
+        self.holders.as_ref().map_or(Reachability::NOT, |it| it.reach.get(object.0 as usize))
+    }
+
     /// Returns the first kind of the roots from which an object is reachable, if it is held.
     pub fn root_kind(&self, object: ObjectId) -> Option<RootKind> {
-        let reached = self.reach.get(object.0 as usize);
+        let reached = self.reachability(object);
         RootKind::ALL.into_iter().find(|&kind| Reachability::held(kind) == reached)
     }
 

@@ -4,6 +4,8 @@
 //! offsets. One with many has a bit for each place at which an object can be, and the number of
 //! objects before each word of bits. Neither needs objects to come in the order of addresses.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -115,7 +117,7 @@ impl Addresses {
             }
             ChunkPlaces::Many(bits) => {
                 let mut finer = AddressBits::new(offset.trailing_zeros() as u8);
-                bits.offsets().for_each(|offset| finer.set(offset));
+                bits.offsets(0).for_each(|offset| finer.set(offset));
                 finer.set(offset);
                 *bits = finer;
             }
@@ -164,6 +166,20 @@ fn sort(list: &mut Vec<u32>, duplicate_count: &mut u64) {
     *duplicate_count += (before - list.len()) as u64;
 }
 
+impl AddressChunk {
+    /// Returns the offsets of its objects without the first ones.
+    fn offsets(&self, skipped: usize) -> Box<dyn Iterator<Item = u32> + '_> {
+        match &self.places {
+            ChunkPlaces::Few(list) => Box::new(list.iter().skip(skipped).copied()),
+            ChunkPlaces::Many(bits) => {
+                let rank = |word: &Word| word.rank as usize;
+                let first = bits.words.partition_point(|word| rank(word) <= skipped) - 1;
+                Box::new(bits.offsets(first).skip(skipped - rank(&bits.words[first])))
+            }
+        }
+    }
+}
+
 impl AddressBits {
     fn new(shift: u8) -> Self {
         let words = filled((1 << (CHUNK_SHIFT - u32::from(shift))) / 64, Word::default());
@@ -175,9 +191,11 @@ impl AddressBits {
         self.words[bit as usize / 64].bits |= 1 << (bit % 64);
     }
 
-    fn offsets(&self) -> impl Iterator<Item = u32> {
+    /// Returns the offsets of the bits from this word on.
+    fn offsets(&self, first: usize) -> impl Iterator<Item = u32> {
         let shift = self.shift;
-        (0..).zip(&self.words).flat_map(move |(index, word): (u32, &Word)| {
+        let words = (first as u32..).zip(&self.words[first..]);
+        words.flat_map(move |(index, word): (u32, &Word)| {
             ones(word.bits).map(move |bit| (index * 64 + bit) << shift)
         })
     }
@@ -280,6 +298,20 @@ impl Ids {
         chunk.number << CHUNK_SHIFT | u64::from(offset)
     }
 
+    /// Returns the addresses of the objects with these numbers, in their order.
+    pub(crate) fn addresses(&self, range: Range<u32>) -> impl Iterator<Item = u64> {
+        let first =
+            self.chunks.partition_point(|chunk| chunk.base <= range.start).saturating_sub(1);
+        let mut skipped =
+            self.chunks.get(first).map_or(0, |chunk| range.start - chunk.base) as usize;
+        let chunks = self.chunks.iter().skip(first);
+        let addresses = chunks.flat_map(move |chunk| {
+            let before = std::mem::take(&mut skipped);
+            chunk.offsets(before).map(|offset| chunk.number << CHUNK_SHIFT | u64::from(offset))
+        });
+        addresses.take(range.len())
+    }
+
     /// Returns the address of the object after this address.
     pub(crate) fn next(&self, address: u64) -> Option<u64> {
         let mut index = self.chunk(address >> CHUNK_SHIFT)?;
@@ -306,7 +338,7 @@ impl Ids {
         let chunk = self.chunks.get(index)?;
         let first = match &chunk.places {
             ChunkPlaces::Few(list) => list.first().copied(),
-            ChunkPlaces::Many(bits) => bits.offsets().next(),
+            ChunkPlaces::Many(bits) => bits.offsets(0).next(),
         };
         first.map(|offset| chunk.number << CHUNK_SHIFT | u64::from(offset))
     }
@@ -332,6 +364,11 @@ mod tests {
             for near in [address.wrapping_sub(1), address.wrapping_add(1), address ^ 1 << 40] {
                 assert_eq!(ids.find(near).is_some(), sorted.binary_search(&near).is_ok());
             }
+        }
+        let count = sorted.len();
+        for range in [0..count, 0..0, count / 3..count, count / 2..count / 2 + count / 5] {
+            let found = ids.addresses(range.start as u32..range.end as u32);
+            assert_eq!(found.collect::<Vec<_>>(), sorted[range]);
         }
     }
 

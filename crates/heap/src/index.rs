@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::batch::Batch;
 use crate::column::{Column, ColumnPlace};
 use crate::findings::{BIGGEST, Findings, TREE_ROWS};
-use crate::heap::{Classes, Heap, Reachability, RetainedSizes};
+use crate::heap::{Classes, Heap, Holders, Reachability, RetainedSizes};
 use crate::ids::Ids;
 use crate::input::Input;
 use crate::memory::{self, Plan};
@@ -183,9 +183,7 @@ impl Index {
                 model: facts.model,
                 classes,
                 shallow,
-                holder,
-                retained,
-                reach,
+                holders: Some(Holders { holder, retained, reach }),
                 room,
                 totals: facts.totals,
                 roots: facts.roots,
@@ -200,11 +198,12 @@ impl Index {
         })
     }
 
-    /// Writes the index.
+    /// Writes the index of a heap with holders.
     ///
     /// # Errors
     /// The errors of the folder and the disk.
     pub(crate) fn save(&self, heap: &Heap) -> io::Result<()> {
+        let Some(holders) = &heap.holders else { return Ok(()) };
         // In little memory each walk reads the scratch file: they wait until somebody asks.
         if heap.room.is_memory() {
             find_all(heap);
@@ -229,7 +228,7 @@ impl Index {
                 layout.alignment_bytes,
                 layout.is_inferred,
             ),
-            is_narrow: matches!(heap.retained, RetainedSizes::Few(_)),
+            is_narrow: matches!(holders.retained, RetainedSizes::Few(_)),
             batches: heap.batches.clone(),
             model: &heap.model,
             threads: &heap.threads,
@@ -243,15 +242,15 @@ impl Index {
             Classes::Many(classes) => put(&mut out, classes, |class| class.to_le_bytes())?,
         }
         put(&mut out, &heap.shallow, |units| units.to_le_bytes())?;
-        put(&mut out, &heap.holder, |holder| holder.to_le_bytes())?;
-        match &heap.retained {
+        put(&mut out, &holders.holder, |holder| holder.to_le_bytes())?;
+        match &holders.retained {
             RetainedSizes::Few(units) => put(&mut out, units, |units| units.to_le_bytes())?,
             RetainedSizes::Many(units) => put(&mut out, units, |units| {
                 let [a, b, c, d, e, ..] = units.to_le_bytes();
                 [a, b, c, d, e]
             })?,
         }
-        put(&mut out, &heap.reach, |reached| [reached.0])?;
+        put(&mut out, &holders.reach, |reached| [reached.0])?;
         section(&mut out, &made(&heap.findings)?)?;
         if let Some(fault) = heap.room.fault() {
             return Err(io::Error::other(fault));

@@ -55,6 +55,7 @@ mod suspects;
 mod thread;
 mod totals;
 mod tree;
+mod walk;
 mod workers;
 
 pub use class::{Class, ClassIndex, ClassKind, Field, Static};

@@ -17,6 +17,9 @@ const RECENT: usize = 1 << 8;
 
 /// A receiver of objects and their references.
 pub(crate) trait Links {
+    /// Whether it takes references: finding their ends costs most.
+    const HAS_LINKS: bool = true;
+
     /// Takes an object: its head, class, and for arrays the length. Its references follow.
     fn object(&mut self, object: u32, class: u32, length: u32, head: ObjectHead);
     /// Takes a reference that holds.
@@ -92,11 +95,13 @@ impl Source<'_> {
     }
 
     /// Passes the objects that represent classes, and the objects that threads hold, to a receiver.
-    fn each_special(&self, links: &mut impl Links) {
+    fn each_special<L: Links>(&self, links: &mut L) {
         for &(object, class) in &self.model.class_objects {
             let head = ObjectHead { content: 0, id: self.ids.address(object), trace: 0 };
             links.object(object, self.model.of_classes, 0, head);
-            self.of_class(class, &mut |address| self.link(links, object, address));
+            if L::HAS_LINKS {
+                self.of_class(class, &mut |address| self.link(links, object, address));
+            }
         }
         for (thread, locals) in self.locals {
             locals.iter().for_each(|&local| links.link(*thread, local));
@@ -166,6 +171,9 @@ impl<L: Links> Objects for Walker<'_, L> {
         let Some(object) = self.source.ids.find(head.id) else { return };
         let class = self.class(class);
         self.links.object(object, class, 0, head);
+        if !L::HAS_LINKS {
+            return;
+        }
         let shape = &self.source.model.shapes[class as usize];
         let id_bytes = self.source.id_bytes;
         for &at in &shape.references {
@@ -198,6 +206,9 @@ impl<L: Links> Objects for Walker<'_, L> {
     }
 
     fn elements(&mut self, _first: u64, ids: &[u8]) {
+        if !L::HAS_LINKS {
+            return;
+        }
         for id in ids.chunks_exact(self.source.id_bytes) {
             self.source.link(&mut self.links, self.array, number(id));
         }

@@ -16,6 +16,8 @@ pub(crate) const MOST_OBJECTS: u64 = 2_000_000;
 const BYTES_PER_OBJECT: u64 = 32;
 /// The same if questions about all references follow: 48 were measured.
 const BYTES_PER_OBJECT_WITH_REFERENCES: u64 = 50;
+/// The same without holders: the class and the size, which are filled while the objects are read.
+const BYTES_PER_OBJECT_WITHOUT_HOLDERS: u64 = 9;
 /// What it takes in any case: sets of objects, and the objects by address.
 const LEAST_BYTES_PER_OBJECT: u64 = 2;
 /// What each thread takes besides: the part of the file that it reads, and references on their way.
@@ -58,7 +60,11 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
     };
     let at_most = |bytes: u64| object_count.saturating_mul(bytes).saturating_add(taken);
     let has_references = options.all_references || object_count <= MOST_OBJECTS;
-    let bytes = if has_references { BYTES_PER_OBJECT_WITH_REFERENCES } else { BYTES_PER_OBJECT };
+    let bytes = match options.holders {
+        true if has_references => BYTES_PER_OBJECT_WITH_REFERENCES,
+        true => BYTES_PER_OBJECT,
+        false => BYTES_PER_OBJECT_WITHOUT_HOLDERS,
+    };
     let needed_bytes = at_most(bytes);
     if needed_bytes <= limit {
         return Ok(Plan::Memory);

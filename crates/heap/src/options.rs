@@ -42,6 +42,11 @@ pub struct Options {
     /// Whether questions about all references follow, as those for shortest paths and exact sizes:
     /// they take half as much memory again.
     pub all_references: bool,
+    /// Whether holders and retained sizes are found. Without them the analysis ends when the class and the
+    /// size of each object are known. Such a heap answers as if nothing was held, has no totals
+    /// ([`Heap::has_holders`](crate::Heap::has_holders)), and is not kept in an index; but what an index
+    /// has is taken from there.
+    pub holders: bool,
 }
 
 impl Options {
@@ -69,6 +74,7 @@ impl Default for Options {
             index_from_bytes: Some(Self::INDEX_FROM_BYTES),
             memory_bytes: None,
             all_references: false,
+            holders: true,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::bits::BitSet;
 use crate::column::{Column, RowSource, Rows};
 use crate::csr::{Csr, EdgeSource};
 use crate::edges::{EdgeList, Edges};
-use crate::heap::{Heap, ObjectId, Reachability};
+use crate::heap::{Heap, Holders, ObjectId, Reachability};
 use crate::links::Links;
 use crate::model::RefKind;
 use crate::space::Space;
@@ -24,11 +24,15 @@ impl Heap {
         if let Some(graph) = self.graph.get() {
             return Ok(graph);
         }
+        let Some(Holders { holder, reach, .. }) = &self.holders else {
+            let why = "paths and exact sizes need an analysis with holders";
+            return Err(Error::Refused(why.to_owned()));
+        };
         let file = self.room.edge_file()?;
         let list = || EdgeList::new(file.clone());
         let lists = self.source().each("references", &mut NoWatch, list)?;
         let edges = Edges::collect(lists)?;
-        let graph = Rows::build(&AllEdges(edges, self.thread_count), &self.holder, &self.reach)?;
+        let graph = Rows::build(&AllEdges(edges, self.thread_count), holder, reach)?;
         Ok(self.graph.get_or_init(|| graph))
     }
 

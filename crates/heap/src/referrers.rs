@@ -46,12 +46,18 @@ impl<S: Space> ClassMarks<S> {
     }
 }
 
-/// What the pass finds.
+/// What the heads of objects say.
 #[derive(Debug)]
-pub(crate) struct ReferrerPass<S: Space> {
+pub(crate) struct HeadPass<S: Space> {
     pub(crate) classes: ClassMarks<S>,
     /// The lengths of arrays, 0 for others.
     pub(crate) lengths: S::Array<u32>,
+}
+
+/// What the pass finds.
+#[derive(Debug)]
+pub(crate) struct ReferrerPass<S: Space> {
+    pub(crate) heads: HeadPass<S>,
     /// The references that hold.
     pub(crate) edges: Edges,
     /// The references that do not hold: from, to.
@@ -84,43 +90,44 @@ impl DanglingFrom {
 /// The classes and lengths, while they come from several threads.
 struct Heads<'s, S: Space> {
     space: &'s mut S,
-    classes: ClassMarks<S>,
-    lengths: S::Array<u32>,
+    pass: HeadPass<S>,
 }
 
-/// Reads all references, into memory or a file.
+/// Reads the heads of all objects.
+pub(crate) fn find_heads<S: Space>(
+    source: &Source<'_>,
+    space: &mut S,
+    watch: &mut dyn Watch,
+) -> Result<HeadPass<S>, Error> {
+    let heads = Mutex::new(Heads::new(source, space));
+    for finder in source.each("objects", watch, || HeadFinder::new(&heads))? {
+        finder.finish()?;
+    }
+    Ok(heads.into_inner().unwrap_or_else(PoisonError::into_inner).pass)
+}
+
+/// Reads the heads and the references of all objects, these into memory or a file.
 pub(crate) fn find<S: Space>(
     source: &Source<'_>,
     space: &mut S,
     edge_file: Option<Arc<EdgeFile>>,
     watch: &mut dyn Watch,
 ) -> Result<ReferrerPass<S>, Error> {
-    let count = source.ids.count() as usize;
-    let classes = match source.model.classes.len() <= u16::MAX.into() {
-        true => ClassMarks::Few(space.array(count, 0)),
-        false => ClassMarks::Many(space.array(count, 0)),
-    };
-    let lengths = space.array(count, 0);
-    let heads = Mutex::new(Heads { space, classes, lengths });
+    let heads = Mutex::new(Heads::new(source, space));
     let found = source.each("references", watch, || ReferrerFinder {
-        heads: &heads,
-        own: Vec::with_capacity(HEADS),
+        heads: HeadFinder::new(&heads),
         edges: EdgeList::new(edge_file.clone()),
         class: 0,
         left_out: Vec::new(),
         dangling: BTreeMap::new(),
         dangling_from: DanglingFrom::None,
-        fault: None,
     })?;
     let mut left_out = Vec::new();
     let mut dangling = BTreeMap::new();
     let mut dangling_from = DanglingFrom::None;
     let mut lists = Vec::new();
-    for mut finder in found {
-        finder.flush();
-        if let Some(fault) = finder.fault {
-            return Err(fault);
-        }
+    for finder in found {
+        finder.heads.finish()?;
         lists.push(finder.edges);
         left_out.extend(finder.left_out);
         dangling_from = dangling_from.and(finder.dangling_from);
@@ -130,24 +137,32 @@ pub(crate) fn find<S: Space>(
     }
     left_out.sort_unstable();
     let edges = Edges::collect(lists)?;
-    let Heads { classes, lengths, .. } = heads.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(ReferrerPass { classes, lengths, edges, left_out, dangling, dangling_from })
+    let heads = heads.into_inner().unwrap_or_else(PoisonError::into_inner).pass;
+    Ok(ReferrerPass { heads, edges, left_out, dangling, dangling_from })
 }
 
-struct ReferrerFinder<'a, 's, S: Space> {
+struct HeadFinder<'a, 's, S: Space> {
     heads: &'a Mutex<Heads<'s, S>>,
     /// Object, class and length.
     own: Vec<(u32, u32, u32)>,
+    fault: Option<Error>,
+}
+
+struct ReferrerFinder<'a, 's, S: Space> {
+    heads: HeadFinder<'a, 's, S>,
     edges: EdgeList,
     /// The class of the object at hand.
     class: u32,
     left_out: Vec<(u32, u32, RefKind)>,
     dangling: BTreeMap<u32, u64>,
     dangling_from: DanglingFrom,
-    fault: Option<Error>,
 }
 
-impl<S: Space> ReferrerFinder<'_, '_, S> {
+impl<'a, 's, S: Space> HeadFinder<'a, 's, S> {
+    fn new(heads: &'a Mutex<Heads<'s, S>>) -> Self {
+        Self { heads, own: Vec::with_capacity(HEADS), fault: None }
+    }
+
     /// Gives the heads to all.
     #[cold]
     fn flush(&mut self) {
@@ -157,18 +172,49 @@ impl<S: Space> ReferrerFinder<'_, '_, S> {
         }
         self.own.clear();
     }
+
+    fn finish(mut self) -> Result<(), Error> {
+        self.flush();
+        self.fault.map_or(Ok(()), Err)
+    }
 }
 
-impl<S: Space> Heads<'_, S> {
+impl<S: Space> Links for HeadFinder<'_, '_, S> {
+    const HAS_LINKS: bool = false;
+
+    #[inline]
+    fn object(&mut self, object: u32, class: u32, length: u32, _head: ObjectHead) {
+        if self.own.len() == HEADS {
+            self.flush();
+        }
+        self.own.push((object, class, length));
+    }
+
+    fn link(&mut self, _from: u32, _to: u32) {}
+
+    fn left_out(&mut self, _from: u32, _to: u32, _kind: RefKind) {}
+}
+
+impl<'s, S: Space> Heads<'s, S> {
+    fn new(source: &Source<'_>, space: &'s mut S) -> Self {
+        let count = source.ids.count() as usize;
+        let classes = match source.model.classes.len() <= u16::MAX.into() {
+            true => ClassMarks::Few(space.array(count, 0)),
+            false => ClassMarks::Many(space.array(count, 0)),
+        };
+        let lengths = space.array(count, 0);
+        Self { space, pass: HeadPass { classes, lengths } }
+    }
+
     fn take(&mut self, heads: &[(u32, u32, u32)]) -> Result<(), Error> {
         for &(object, class, length) in heads {
             let object = object as usize;
-            match &mut self.classes {
+            match &mut self.pass.classes {
                 ClassMarks::Few(classes) => self.space.set(classes, object, class as u16)?,
                 ClassMarks::Many(classes) => self.space.set(classes, object, class)?,
             }
             if length > 0 {
-                self.space.set(&mut self.lengths, object, length)?;
+                self.space.set(&mut self.pass.lengths, object, length)?;
             }
         }
         Ok(())
@@ -177,11 +223,8 @@ impl<S: Space> Heads<'_, S> {
 
 impl<S: Space> Links for ReferrerFinder<'_, '_, S> {
     #[inline]
-    fn object(&mut self, object: u32, class: u32, length: u32, _head: ObjectHead) {
-        if self.own.len() == HEADS {
-            self.flush();
-        }
-        self.own.push((object, class, length));
+    fn object(&mut self, object: u32, class: u32, length: u32, head: ObjectHead) {
+        self.heads.object(object, class, length, head);
         self.class = class;
         self.edges.begin();
     }

@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::column::{RowSource, Rows};
 use crate::csr::{Csr, EdgeSource};
-use crate::heap::{Heap, ObjectId, Reachability};
+use crate::heap::{Heap, Holders, ObjectId, Reachability};
 use crate::referrers::MANY;
 use crate::space::Space;
 use crate::{Error, SetSize};
@@ -32,7 +32,8 @@ impl Heap {
     /// Returns the tree of holders; its last node represents the roots.
     pub(crate) fn children(&self) -> &Rows {
         self.children.get_or_init(|| {
-            let made = Rows::build(&Children(self.thread_count), &self.holder, &self.reach);
+            let Some(Holders { holder, reach, .. }) = &self.holders else { return Rows::none() };
+            let made = Rows::build(&Children(self.thread_count), holder, reach);
             made.unwrap_or_else(|fault| self.room.empty(fault))
         })
     }
@@ -145,18 +146,18 @@ impl RowSource for Children {
         holder: &S::Array<u32>,
         reach: &S::Array<Reachability>,
     ) -> Result<Csr<u32, S>, Error> {
-        let edges = Holders::<S> { holder, reach };
+        let edges = HolderEdges::<S> { holder, reach };
         Csr::build(space, S::count(holder) + 1, self.0, &edges)
     }
 }
 
 /// The edges from holders to what they hold; the node after all objects represents the roots.
-struct Holders<'a, S: Space> {
+struct HolderEdges<'a, S: Space> {
     holder: &'a S::Array<u32>,
     reach: &'a S::Array<Reachability>,
 }
 
-impl<S: Space> EdgeSource<u32, S> for Holders<'_, S> {
+impl<S: Space> EdgeSource<u32, S> for HolderEdges<'_, S> {
     fn each(
         &self,
         space: &mut S,

@@ -101,6 +101,21 @@ fn an_index_gives_the_same_answers() {
 }
 
 #[test]
+fn sizes_alone_are_taken_from_an_index_and_make_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list.hprof");
+    write(&path, 100);
+    let options = Options { holders: false, index_from_bytes: Some(1), ..Options::default() };
+    let heap = Heap::open(&path, &options, &mut NoWatch).unwrap();
+    assert!(!heap.has_holders());
+    assert!(!folder.path().join("list.hprof.perkidx").exists());
+    let expected = answers(&open(&path, Refs::Soft));
+    let heap = Heap::open(&path, &options, &mut NoWatch).unwrap();
+    assert!(heap.has_holders());
+    assert_eq!(answers(&heap), expected);
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_to_costs_a_note() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("list.hprof");

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use perk_heap::{Content, Heap, NoWatch, Options, Reach, Refs, RootKind};
+use perk_heap::{Content, Heap, Holder, NoWatch, Options, Reach, Refs, RootKind};
 
 use crate::dump;
 use crate::graph::{Body, Dice, Graph, known};
@@ -156,12 +156,49 @@ fn contents_are_those_of_the_file() {
             let found = heap.class(heap.class_of(object));
             assert_eq!(found.name, source_form(&graph.classes[class].name));
         }
+        let mut arrays = Vec::new();
+        for part in 0..heap.part_count() {
+            heap.each_array(part, &mut |object, length| arrays.push((object, length))).unwrap();
+        }
+        arrays.sort();
+        let is_array = |it: &(perk_heap::ObjectId, _)| {
+            let body = &graph.nodes[it.0.0 as usize].body;
+            matches!(body, Body::Objects { .. } | Body::Primitives(..))
+        };
+        let expected = heap.objects().map(|it| (it, heap.length(it).unwrap()));
+        assert_eq!(arrays, expected.filter(is_array).collect::<Vec<_>>());
         for class in heap.classes() {
             let of = heap.objects().filter(|it| heap.class(heap.class_of(*it)) == class);
             let bytes: Vec<u64> = of.map(|it| heap.shallow_bytes(it)).collect();
             assert_eq!(class.instance_count, bytes.len() as u64, "{}", class.name);
             assert_eq!(class.shallow_bytes, bytes.iter().sum::<u64>(), "{}", class.name);
         }
+    });
+}
+
+#[test]
+fn sizes_are_known_without_holders() {
+    each(700_000, 300, |graph, seed| {
+        let whole = open(graph, &options(Refs::Soft, seed));
+        let (_folder, path) = dump::file(&graph.write());
+        let options = Options { holders: false, ..options(Refs::Soft, seed) };
+        let heap = Heap::open(&path, &options, &mut NoWatch).unwrap();
+        assert!(whole.has_holders() && !heap.has_holders());
+        assert_eq!(heap.object_count(), whole.object_count());
+        for object in heap.objects() {
+            assert_eq!(heap.class_of(object), whole.class_of(object));
+            assert_eq!(heap.shallow_bytes(object), whole.shallow_bytes(object));
+            assert_eq!(heap.content(object, 100).unwrap(), whole.content(object, 100).unwrap());
+            let held = (heap.reach(object), heap.holder(object), heap.retained_bytes(object));
+            assert_eq!(held, (Reach::Unreachable, Holder::Nothing, 0));
+        }
+        assert_eq!((heap.classes(), heap.roots()), (whole.classes(), whole.roots()));
+        let addresses = heap.addresses(0..heap.object_count() as u32);
+        let expected = whole.objects().map(|it| (it, whole.address(it)));
+        assert!(addresses.eq(expected));
+        assert_eq!(heap.held_by(None), []);
+        let error = heap.shortest_paths().unwrap_err().to_string();
+        assert!(error.contains("an analysis with holders"), "{error}");
     });
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use perk_heap::{Amount, Heap, Holder, ObjectId, Reach, Refs, Root, RootKind, SetSize, Totals};
+use perk_heap::{
+    Amount, Edge, Heap, Holder, ObjectId, Reach, Refs, Root, RootKind, SetSize, Totals,
+};
 
 use crate::graph::{Graph, Link, Strength};
 
@@ -255,6 +257,17 @@ impl<'a> Truth<'a> {
             assert_eq!(found, expected, "references of {from}");
             all.extend(expected.into_iter().map(|(to, label, holds)| (to, from, label, holds)));
         }
+        let mut walked = Vec::new();
+        for part in 0..heap.part_count() {
+            let mut each = |it: &Edge| {
+                let ends = (it.to.0 as usize, it.from.0 as usize);
+                walked.push((ends.0, ends.1, format!("{:?}", it.label), it.holds));
+            };
+            heap.each_reference(part, &mut each).unwrap();
+        }
+        all.sort();
+        walked.sort();
+        assert_eq!(walked, all, "a walk over all references");
         let odd: Vec<ObjectId> = objects.into_iter().filter(|it| it.0 % 2 == 1).collect();
         all.retain(|it| it.0 % 2 == 1);
         all.sort();

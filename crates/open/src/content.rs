@@ -17,11 +17,11 @@ use crate::{Format, display_name, utf16};
 const PACKED_BYTES: u64 = 64 << 20;
 /// HPROF's records of objects.
 const HEAP_DUMP: u8 = 0x0C;
-const HEAP_DUMP_SEGMENT: u8 = 0x1C;
+pub(crate) const HEAP_DUMP_SEGMENT: u8 = 0x1C;
 /// The bytes of a binary header after its title: the size of ids and the date.
-const SIZE_AND_DATE_BYTES: usize = 4 + 8;
+pub(crate) const SIZE_AND_DATE_BYTES: usize = 4 + 8;
 /// The tag, the time and the length of a record.
-const RECORD_BYTES: usize = 1 + 4 + 4;
+pub(crate) const RECORD_BYTES: usize = 1 + 4 + 4;
 
 /// What a file holds.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +92,7 @@ pub fn content(path: &Path) -> anyhow::Result<Content> {
 }
 
 /// The bytes of the title of HPROF's binary format with the NUL at its end; `None` of other data.
-fn title_bytes(head: &[u8]) -> Option<usize> {
+pub(crate) fn title_bytes(head: &[u8]) -> Option<usize> {
     const TITLE: &[u8] = b"JAVA PROFILE 1.0";
     let end = head.iter().take(64).position(|&byte| byte == 0)?;
     head.starts_with(TITLE).then_some(end + 1)

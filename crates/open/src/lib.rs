@@ -9,6 +9,7 @@
 mod bounded;
 mod content;
 mod heap;
+mod heapless;
 mod memory;
 mod packed;
 mod prefix;
@@ -20,7 +21,7 @@ mod utf16;
 pub use content::{Content, content};
 pub use heap::heap;
 pub use perk_formats::FileFormat;
-pub use profile::{Input, Options, has_only_heaps, prepare, profile};
+pub use profile::{Input, Options, has_only_heaps, prepare, profile, profile_beside_heap};
 pub use source::{Source, display_name, is_stream};
 pub use sum::sum;
 

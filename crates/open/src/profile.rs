@@ -9,6 +9,7 @@ use perk_formats::{HEAD_BYTES, Reading};
 use perk_profile::{Metric, NamePattern, Profile, secrets};
 
 use crate::bounded::{TruncatedReader, read_head};
+use crate::heapless::HeaplessFile;
 use crate::memory::Memory;
 use crate::packed::{self, Faults};
 use crate::prefix::{self, Prefix};
@@ -87,6 +88,20 @@ pub fn has_only_heaps(profile: &Profile) -> bool {
 /// it.
 pub fn profile(path: &Path, options: &Options) -> anyhow::Result<Input> {
     Source::at(path)?.profile(options)
+}
+
+/// As [`profile`], of a file whose objects [`heap`](crate::heap) reads: the segments of heap dumps are skipped,
+/// unless the file is packed.
+///
+/// # Errors
+/// As [`profile`].
+pub fn profile_beside_heap(path: &Path, options: &Options) -> anyhow::Result<Input> {
+    let source = Source::at(path)?;
+    let file = HeaplessFile::open(path).with_context(|| format!("cannot read {}", source.name))?;
+    match file {
+        Some(file) => Source { reader: Box::new(file), ..source }.profile(options),
+        None => source.profile(options),
+    }
 }
 
 /// Makes of a profile as it was recorded what perk shows of it.

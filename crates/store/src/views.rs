@@ -216,7 +216,7 @@ fn load_stacks(store: &Store, pieces: Vec<HourPieces>) -> BoxFuture<'_, Result<A
     async move {
         let files = store.files(&pieces, Table::Stacks).await?;
         let StackPaths { profile, .. } = store.stacks(&files).await?;
-        Ok(Arc::from([Recording::new(1, store.to_string(), profile)]))
+        Ok(Arc::from([Recording::new(1, store.to_string(), profile, None)]))
     }
     .boxed()
 }

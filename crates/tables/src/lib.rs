@@ -1,13 +1,17 @@
-//! Profiles as tables that SQL asks: [`session`] makes a DataFusion session of recordings. [`tables`] has all tables, with
-//! their columns and what these mean.
+//! Profiles and heap dumps as tables that SQL asks: [`session`] makes a DataFusion session of recordings. [`tables`] and
+//! [`heap_tables`] have all tables, with their columns and what these mean.
 //!
 //! A table of events has the events of one type of a JFR recording, which are read again for each query.
 //!
-//! A table is made while it is read: of a recording after the other, and only the columns that the query names.
+//! A table is made while it is read: of a recording after the other, and only the columns that the query names. A heap
+//! dump is analysed for the first query that asks it, and its dominators are found for the first that needs them.
 #![forbid(unsafe_code)]
 
 mod events;
 mod functions;
+mod heap;
+mod heap_dump;
+mod heap_functions;
 mod profile;
 mod provider;
 mod recording;
@@ -20,6 +24,8 @@ mod table_functions;
 
 pub use events::{EventFile, Events, Names};
 pub use functions::register as register_functions;
+pub use heap::tables as heap_tables;
+pub use heap_dump::HeapDump;
 pub use profile::tables;
 pub use recording::Recording;
 pub use recordings::Recordings;

@@ -1,24 +1,29 @@
-//! A table of all recordings for DataFusion. Each recording is a partition, whose rows are made when they are read.
+//! A table of all recordings for DataFusion. Each recording is a partition, or several of a heap dump, whose rows are made
+//! while they are read.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::DataFusionError;
+use datafusion::common::exec_err;
 use datafusion::datasource::TableType;
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use futures::{StreamExt, TryStreamExt, stream};
+use tokio::sync::mpsc::Sender;
 
 use crate::recording::Recording;
 use crate::recordings::Recordings;
 use crate::session::fault;
-use crate::table::Table;
+use crate::table::{Part, Table};
+
+/// The batches of rows that wait to be read.
+const WAITING: usize = 2;
 
 /// A table of recordings.
 pub(crate) struct Provider {
@@ -58,7 +63,7 @@ impl TableProvider for Provider {
 
     async fn scan(
         &self,
-        _session: &dyn Session,
+        session: &dyn Session,
         projection: Option<&Vec<usize>>,
         _filters: &[Expr],
         limit: Option<usize>,
@@ -75,11 +80,17 @@ impl TableProvider for Provider {
             recordings.await.map_err(|error| DataFusionError::External(Box::new(error)))?;
         let recordings = recordings.map_err(fault)?;
         let at = self.at.map_or(0..recordings.len(), |at| at..at + 1);
-        let partitions = at.map(|at| {
+        let threads = session.config().target_partitions().max(1);
+        let parts = at.flat_map(|at| {
+            let count = if self.table.has_parts(&recordings[at]) { threads } else { 1 };
+            (0..count).map(move |index| (at, Part { index, count }))
+        });
+        let partitions = parts.map(|(at, part)| {
             Arc::new(Partition {
                 table: Arc::clone(&self.table),
                 recordings: Arc::clone(&recordings),
                 at,
+                part,
                 columns: Arc::clone(&columns),
                 schema: Arc::clone(&schema),
             }) as Arc<dyn PartitionStream>
@@ -90,18 +101,38 @@ impl TableProvider for Provider {
     }
 }
 
-/// The rows of one recording.
+/// The rows of a recording, or of a part of it.
+#[derive(Clone)]
 struct Partition {
     table: Arc<dyn Table>,
     recordings: Arc<[Recording]>,
     at: usize,
+    part: Part,
     columns: Arc<[usize]>,
     schema: SchemaRef,
 }
 
+impl Partition {
+    /// Makes the rows, at most so many in a batch, until they are no longer wanted.
+    fn send(&self, most_rows: usize, rows: &Sender<Result<RecordBatch>>) -> Result<()> {
+        let mut sink = |batch: RecordBatch| {
+            for from in (0..batch.num_rows()).step_by(most_rows) {
+                let piece = batch.slice(from, most_rows.min(batch.num_rows() - from));
+                if rows.blocking_send(Ok(piece)).is_err() {
+                    return exec_err!("the query has ended");
+                }
+            }
+            Ok(())
+        };
+        self.table.make(&self.recordings[self.at], &self.columns, self.part, &mut sink)
+    }
+}
+
 impl std::fmt::Debug for Partition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Partition").field("at", &self.at).field("columns", &self.columns).finish()
+        let mut shown = f.debug_struct("Partition");
+        shown.field("at", &self.at).field("part", &self.part).field("columns", &self.columns);
+        shown.finish()
     }
 }
 
@@ -111,20 +142,11 @@ impl PartitionStream for Partition {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (table, recordings) = (Arc::clone(&self.table), Arc::clone(&self.recordings));
-        let (at, columns) = (self.at, Arc::clone(&self.columns));
-        let rows = context.session_config().batch_size();
+        let most_rows = context.session_config().batch_size().max(1);
+        let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), WAITING);
+        let (partition, rows) = (self.clone(), stream.tx());
         // Making rows takes a while, which other tasks need not wait for.
-        let batch = async move {
-            let made = tokio::task::spawn_blocking(move || table.batch(&recordings[at], &columns));
-            made.await.map_err(|error| DataFusionError::External(Box::new(error)))?
-        };
-        let parts = stream::once(batch).map_ok(move |batch| {
-            let starts = (0..batch.num_rows()).step_by(rows.max(1));
-            let part = move |from: usize| Ok(batch.slice(from, rows.min(batch.num_rows() - from)));
-            stream::iter(starts.map(part))
-        });
-        let parts = parts.try_flatten().boxed();
-        Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), parts))
+        stream.spawn_blocking(move || partition.send(most_rows, &rows));
+        stream.build()
     }
 }

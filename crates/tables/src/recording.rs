@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use perk_analysis::{MethodTree, Owners};
 use perk_profile::{NodeId, Profile};
 
+use crate::heap_dump::HeapDump;
 use crate::stacks::{self, StackId};
 
 /// A profile, and what several tables need of it.
@@ -16,6 +17,8 @@ pub struct Recording {
     pub file: String,
     /// The profile.
     pub profile: Profile,
+    /// Its heap dump, if it has one.
+    pub heap: Option<HeapDump>,
     stacks: OnceLock<Vec<StackId>>,
     tree: OnceLock<MethodTree>,
     owners: OnceLock<Owners>,
@@ -23,9 +26,9 @@ pub struct Recording {
 
 impl Recording {
     /// A recording of a file.
-    pub fn new(number: u64, file: String, profile: Profile) -> Self {
+    pub fn new(number: u64, file: String, profile: Profile, heap: Option<HeapDump>) -> Self {
         let (stacks, tree, owners) = Default::default();
-        Self { number, file, profile, stacks, tree, owners }
+        Self { number, file, profile, heap, stacks, tree, owners }
     }
 
     /// The id of the stack of a node; `None` if it has no frames.

@@ -12,6 +12,8 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::events::{self, Events};
 use crate::functions;
+use crate::heap;
+use crate::heap_functions;
 use crate::profile;
 use crate::provider::Provider;
 use crate::recordings::Recordings;
@@ -72,12 +74,13 @@ pub fn session(
 ) -> Result<SessionContext> {
     let context = context(limits)?;
     let recordings = Arc::new(recordings);
-    for table in profile::all() {
+    for table in profile::all().into_iter().chain(heap::all()) {
         let name = table.info().name;
         context.register_table(&*name, Arc::new(Provider::new(table, Arc::clone(&recordings))))?;
     }
     let known = Arc::clone(&recordings);
     functions::register(&context, move || known.get());
+    heap_functions::register(&context, &recordings);
     table_functions::register(&context, &recordings);
     events::register(&context, events)?;
     Ok(context)

@@ -1,6 +1,7 @@
 //! A table: its columns, and how the rows of a recording are made.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -43,8 +44,40 @@ pub(crate) trait Table: Send + Sync {
 
     fn schema(&self) -> SchemaRef;
 
-    /// The rows of a recording: these columns of them.
-    fn batch(&self, recording: &Recording, columns: &[usize]) -> Result<RecordBatch>;
+    /// Whether the rows of this recording are so many that several threads make them.
+    fn has_parts(&self, _recording: &Recording) -> bool {
+        false
+    }
+
+    /// Makes the rows of a part of a recording, with these columns, until `sink` fails.
+    fn make(
+        &self,
+        recording: &Recording,
+        columns: &[usize],
+        part: Part,
+        sink: &mut Sink<'_>,
+    ) -> Result<()>;
+}
+
+/// A receiver of rows. It fails when nobody wants more.
+pub(crate) type Sink<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
+
+/// One of several parts of about the same size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Its number, from 0.
+    pub(crate) index: usize,
+    /// The number of all.
+    pub(crate) count: usize,
+}
+
+impl Part {
+    /// Its share of things that are numbered from 0.
+    pub(crate) fn of(self, thing_count: usize) -> Range<usize> {
+        let bound =
+            |part: usize| (thing_count as u128 * part as u128 / self.count as u128) as usize;
+        bound(self.index)..bound(self.index + 1)
+    }
 }
 
 /// How the rows of a recording are made.
@@ -113,22 +146,9 @@ impl<R> Values<R> {
 
     fn array(&self, recording: &Recording, rows: &[R]) -> Result<ArrayRef> {
         Ok(match self {
-            Values::Text(value) => {
-                let mut array = StringBuilder::new();
-                rows.iter().for_each(|row| array.append_option(value(recording, row)));
-                Arc::new(array.finish())
-            }
-            Values::Number(value) => {
-                let mut array = Int64Builder::with_capacity(rows.len());
-                let most = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
-                rows.iter().for_each(|row| array.append_option(value(recording, row).map(most)));
-                Arc::new(array.finish())
-            }
-            Values::Flag(value) => {
-                let mut array = BooleanBuilder::with_capacity(rows.len());
-                rows.iter().for_each(|row| array.append_option(value(recording, row)));
-                Arc::new(array.finish())
-            }
+            Values::Text(value) => texts(rows.iter().map(|row| value(recording, row))),
+            Values::Number(value) => numbers(rows.iter().map(|row| value(recording, row))),
+            Values::Flag(value) => flags(rows.iter().map(|row| value(recording, row))),
             Values::Time(value) => {
                 let mut array = TimestampNanosecondBuilder::with_capacity(rows.len());
                 rows.iter().for_each(|row| array.append_option(value(recording, row)));
@@ -149,6 +169,36 @@ impl<R> Values<R> {
             }
         })
     }
+}
+
+pub(crate) fn texts<T: AsRef<str>>(values: impl Iterator<Item = Option<T>>) -> ArrayRef {
+    let mut array = StringBuilder::new();
+    values.for_each(|value| array.append_option(value));
+    Arc::new(array.finish())
+}
+
+/// Numbers; those above 2^63 are 2^63 - 1.
+pub(crate) fn numbers(values: impl ExactSizeIterator<Item = Option<u64>>) -> ArrayRef {
+    let mut array = Int64Builder::with_capacity(values.len());
+    let most = |it: u64| i64::try_from(it).unwrap_or(i64::MAX);
+    values.for_each(|value| array.append_option(value.map(most)));
+    Arc::new(array.finish())
+}
+
+pub(crate) fn flags(values: impl ExactSizeIterator<Item = Option<bool>>) -> ArrayRef {
+    let mut array = BooleanBuilder::with_capacity(values.len());
+    values.for_each(|value| array.append_option(value));
+    Arc::new(array.finish())
+}
+
+/// Rows of these columns. A count has rows and no columns.
+pub(crate) fn batch(
+    schema: SchemaRef,
+    arrays: Vec<ArrayRef>,
+    row_count: usize,
+) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(row_count));
+    Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
 }
 
 /// The names of the parts of a map, which are those of Parquet.
@@ -196,13 +246,17 @@ impl<R> Table for TableOf<R> {
         Arc::new(Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()))
     }
 
-    fn batch(&self, recording: &Recording, columns: &[usize]) -> Result<RecordBatch> {
+    fn make(
+        &self,
+        recording: &Recording,
+        columns: &[usize],
+        _part: Part,
+        sink: &mut Sink<'_>,
+    ) -> Result<()> {
         let rows = (self.rows)(recording);
         let arrays = columns.iter().map(|&at| self.columns[at].values.array(recording, &rows));
         let arrays = arrays.collect::<Result<Vec<_>>>()?;
         let schema = Arc::new(self.schema().project(columns)?);
-        // A count has rows and no columns.
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
+        sink(batch(schema, arrays, rows.len())?)
     }
 }

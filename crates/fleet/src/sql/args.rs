@@ -7,22 +7,23 @@ use crate::values::Size;
 use anyhow::Context;
 use clap::Args;
 
-/// Ask profiles or a store with SQL
+/// Ask profiles, heap dumps or a store with SQL
 ///
-/// Each profile is a recording; all of them are asked together. A store (perk store) is asked alone. Without a query it is
+/// Each profile or heap dump is a recording; all of them are asked together. A store (perk store) is asked alone. Without a query it is
 /// read from stdin, or a shell begins.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   perk sql app.hprof \"SELECT class, method, self FROM methods WHERE metric = 'samples' ORDER BY self DESC LIMIT 10\"
   perk sql /var/perk/service=shop \"SELECT leaf(stack), sum(value) FROM samples GROUP BY 1 ORDER BY 2 DESC\" --csv
+  perk sql dump.hprof \"SELECT class, count(*), sum(shallow_bytes) FROM objects GROUP BY 1 ORDER BY 3 DESC LIMIT 10\"
   perk sql app.jfr
   perk sql s3://profiles/shop \"SELECT service, sum(cpu_ns) FROM samples GROUP BY 1\"
   echo 'SELECT count(*) FROM stacks' | perk sql app.hprof -o answer.parquet
 
 In the shell, \\d lists the tables, \\d TABLE its columns. docs/sql.md describes them, with queries to start from.")]
 pub(crate) struct SqlArgs {
-    /// Profiles, folders with profiles, or a store, and the query at the end
+    /// Profiles, heap dumps, folders with them, or a store, and the query at the end
     #[arg(value_name = "FILE|FOLDER|STORE|QUERY", required = true)]
     pub(crate) items: Vec<String>,
     /// Print comma-separated values

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use perk_formats::jfr::events;
-use perk_open::{Options, Source};
+use perk_heap::NoWatch;
+use perk_open::{Input, Options, Source};
 use perk_store::StoreAddress;
-use perk_tables::{EventFile, Events, Recording, Recordings};
+use perk_tables::{EventFile, Events, HeapDump, Recording, Recordings};
 
 use crate::talk::say;
 
@@ -82,19 +83,35 @@ fn read_profiles(inputs: &[PathBuf]) -> anyhow::Result<Profiles> {
         if input.is_dir() {
             profiles.add_folder(input)?;
         } else {
-            let found = profile(input)?;
+            let (found, heap) = read_file(input)?;
             for note in &found.profile.notes {
                 say(format_args!("{}: {note}", input.display()));
             }
-            profiles.add(input, found);
+            profiles.add(input, found, heap);
         }
     }
     Ok(profiles)
 }
 
-/// Reads a profile with the stacks of all events, which tables of events name.
-fn profile(path: &Path) -> anyhow::Result<perk_open::Input> {
-    perk_open::profile(path, &Options { all_stacks: true, ..Options::default() })
+/// Reads the profile of a file, with the stacks of all events, which tables of events name. Its objects are read when they
+/// are asked.
+fn read_file(file: &Path) -> anyhow::Result<(Input, Option<HeapDump>)> {
+    let options = Options { all_stacks: true, ..Options::default() };
+    let has_objects = !perk_open::is_stream(file)
+        && perk_open::content(file).is_ok_and(|content| content.has_objects);
+    if !has_objects {
+        return Ok((perk_open::profile(file, &options)?, None));
+    }
+    let found = perk_open::profile_beside_heap(file, &options)?;
+    let file = file.to_owned();
+    let dump = HeapDump::new(move |options| {
+        let heap = perk_open::heap(&file, options, &mut NoWatch)?;
+        for note in heap.notes() {
+            say(format_args!("{}: {note}", file.display()));
+        }
+        Ok(heap)
+    });
+    Ok((found, Some(dump)))
 }
 
 impl Profiles {
@@ -104,10 +121,10 @@ impl Profiles {
         collect(folder, &mut files)?;
         let (before, mut skipped, mut notes) = (self.recordings.len(), Vec::new(), 0);
         for file in files {
-            match profile(&file) {
-                Ok(found) => {
+            match read_file(&file) {
+                Ok((found, heap)) => {
                     notes += found.profile.notes.len();
-                    self.add(&file, found);
+                    self.add(&file, found, heap);
                 }
                 Err(error) => skipped.push(format!("{error:#}")),
             }
@@ -128,12 +145,13 @@ impl Profiles {
         Ok(())
     }
 
-    fn add(&mut self, file: &Path, found: perk_open::Input) {
+    fn add(&mut self, file: &Path, found: Input, heap: Option<HeapDump>) {
         let number = self.recordings.len() as u64 + 1;
         if found.format.facts().name == JFR {
             self.paths.push((number, file.to_owned()));
         }
-        self.recordings.push(Recording::new(number, perk_open::display_name(file), found.profile));
+        let name = perk_open::display_name(file);
+        self.recordings.push(Recording::new(number, name, found.profile, heap));
     }
 }
 

@@ -28,7 +28,7 @@ const HELP: &str = "\
 \\q          leave (also exit and Ctrl-D)
 A query ends with ; and can have several lines. Ctrl-C cancels it.";
 /// What queries are made of besides tables and columns.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 28] = [
     "SELECT",
     "FROM",
     "WHERE",
@@ -51,6 +51,10 @@ const WORDS: [&str; 24] = [
     "leaf",
     "root",
     "owner",
+    "field",
+    "text",
+    "hex",
+    "address",
     "WITH",
     "HAVING",
 ];

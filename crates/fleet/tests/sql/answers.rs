@@ -12,24 +12,31 @@ use serde_json::Value;
 use crate::record::counterparts::{output, script};
 
 use super::events::Orders;
-use super::{recordings, rows, rows_of, run, sample};
+use super::{heap, recordings, rows, rows_of, run, sample};
 
 /// The queries of a part of the documentation.
 fn queries(text: &str) -> Vec<&str> {
     text.split("```sql\n").skip(1).map(|query| query.split_once("```").unwrap().0).collect()
 }
 
-/// The part of the documentation on events.
+/// The part of the documentation on heap dumps.
+const HEAPS: &str = "## Heap dumps";
+/// That on events.
 const EVENTS: &str = "## Events of JFR recordings";
 
 #[test]
 fn the_queries_of_the_documentation_run() {
     let text = fs::read_to_string(workspace().join("docs/sql.md")).unwrap();
-    let (of_all, of_events) = text.split_once(EVENTS).unwrap();
-    let (of_all, of_events) = (queries(of_all), queries(of_events));
-    assert!(of_all.len() >= 40, "{} queries", of_all.len());
+    let (of_profiles, rest) = text.split_once(HEAPS).unwrap();
+    let (of_heaps, of_events) = rest.split_once(EVENTS).unwrap();
+    let [of_profiles, of_heaps, of_events] = [of_profiles, of_heaps, of_events].map(queries);
+    assert!(of_profiles.len() >= 40, "{} queries", of_profiles.len());
+    assert!(of_heaps.len() >= 10, "{} queries", of_heaps.len());
     assert!(of_events.len() >= 15, "{} queries", of_events.len());
-    of_all.into_iter().for_each(|query| drop(rows(query)));
+    of_profiles.into_iter().for_each(|query| drop(rows(query)));
+    for query in of_heaps {
+        assert_ne!(heap::rows(query), [Value::Null; 0], "{query}");
+    }
     let orders = Orders::new(jdk::compiler());
     for query in of_events {
         assert_ne!(rows_of(&[&orders.path()], query), [Value::Null; 0], "{query}");

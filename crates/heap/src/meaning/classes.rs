@@ -7,7 +7,7 @@ use super::maps::{self, Pairs};
 use super::model::Item;
 use super::object_reader::ObjectReader;
 use super::reader::{Instance, MeaningReader, NESTED, above, deeper};
-use super::{numbers, objects, text, times, values};
+use super::{numbers, objects, text, times};
 
 /// Returns the known class among a class and those above it, and how its objects are read.
 pub(super) fn of(heap: &Heap, class: ClassIndex) -> Option<(ClassIndex, ObjectReader)> {
@@ -37,7 +37,7 @@ pub(super) fn meaning(reader: &MeaningReader<'_>, object: ObjectId) -> Option<Me
 impl MeaningReader<'_> {
     /// Returns a value in a few words.
     pub(super) fn item(&self, value: Value) -> Item {
-        let Value::Reference(address) = value else { return Item::plain(values::text(value)) };
+        let Value::Reference(address) = value else { return Item::plain(value.text()) };
         if address == 0 {
             return Item::plain("null");
         }

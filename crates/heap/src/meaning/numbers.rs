@@ -5,7 +5,6 @@ use perk_hprof::heap::FieldType;
 use crate::{Meaning, Value};
 
 use super::reader::Instance;
-use super::values;
 
 /// The digits of a `BigInteger` to the base of 2^32 that are written as decimal ones.
 const BIG_DIGITS: u64 = 256;
@@ -14,7 +13,7 @@ const BIG_DIGITS: u64 = 256;
 pub(super) fn boxed(it: &Instance<'_, '_>) -> Option<Meaning> {
     match it.value("value")? {
         Value::Reference(_) => None,
-        value => Some(Meaning::Plain(values::text(value))),
+        value => Some(Meaning::Plain(value.text())),
     }
 }
 

@@ -14,22 +14,24 @@ pub(super) fn integer(value: Value) -> Option<i64> {
     })
 }
 
-/// A value as Java prints it; characters in quotes.
-pub(super) fn text(value: Value) -> String {
-    match value {
-        Value::Reference(0) => "null".to_owned(),
-        Value::Reference(it) => format!("0x{it:x}"),
-        Value::Boolean(it) => it.to_string(),
-        Value::Char(it) => match char::from_u32(it.into()) {
-            Some(it) => format!("{it:?}"),
-            None => format!("'\\u{it:04x}'"),
-        },
-        Value::Float(it) => float(it.into(), &format!("{it:e}")),
-        Value::Double(it) => float(it, &format!("{it:e}")),
-        Value::Byte(it) => it.to_string(),
-        Value::Short(it) => it.to_string(),
-        Value::Int(it) => it.to_string(),
-        Value::Long(it) => it.to_string(),
+impl Value {
+    /// Returns the value as Java prints it; characters in quotes, references as addresses.
+    pub fn text(self) -> String {
+        match self {
+            Self::Reference(0) => "null".to_owned(),
+            Self::Reference(it) => format!("0x{it:x}"),
+            Self::Boolean(it) => it.to_string(),
+            Self::Char(it) => match char::from_u32(it.into()) {
+                Some(it) => format!("{it:?}"),
+                None => format!("'\\u{it:04x}'"),
+            },
+            Self::Float(it) => float(it.into(), &format!("{it:e}")),
+            Self::Double(it) => float(it, &format!("{it:e}")),
+            Self::Byte(it) => it.to_string(),
+            Self::Short(it) => it.to_string(),
+            Self::Int(it) => it.to_string(),
+            Self::Long(it) => it.to_string(),
+        }
     }
 }
 
@@ -86,7 +88,7 @@ mod tests {
             (Value::Boolean(true), "true"),
             (Value::Reference(0), "null"),
         ] {
-            assert_eq!(text(value), shown);
+            assert_eq!(value.text(), shown);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use perk_heap::{ClassIndex, Frame, Heap, Label, ObjectId, PathNode, Place, Reach, RootKind};
+use perk_heap::{ClassIndex, Frame, Heap, Label, ObjectId, PathNode, Place, RootKind};
 use perk_profile::units::plural;
 
 /// `java.util.HashMap 0x7f2a5b1e8`, `java.lang.Thread 0x7f2a5b1e8 "main"`, `class com.acme.Main`.
@@ -122,17 +122,6 @@ pub(super) fn refs(refs: perk_heap::Refs) -> &'static str {
         perk_heap::Refs::Strong => "--refs strong: only strong references hold objects",
         perk_heap::Refs::Soft => "--refs soft: strong and soft references hold objects",
         perk_heap::Refs::All => "--refs all: references of all kinds hold objects",
-    }
-}
-
-/// The way in which an object is reachable.
-pub(super) fn reach(reach: Reach) -> &'static str {
-    match reach {
-        Reach::Held => "held",
-        Reach::Softly => "softly reachable",
-        Reach::Weakly => "weakly reachable",
-        Reach::Finalizable => "finalizable",
-        Reach::Unreachable => "unreachable",
     }
 }
 

@@ -50,7 +50,7 @@ impl<'c> Object<'c> {
         let kinds = kinds.join(", ");
         let held = match heap.holder(object) {
             Holder::Nothing => {
-                let reach = names::reach(self.it.reach);
+                let reach = self.it.reach.name();
                 return format!("{} itself; {reach}: it retains nothing", bytes(shallow));
             }
             Holder::Roots if kinds.is_empty() => {
@@ -208,7 +208,7 @@ impl HeapTable for Object<'_> {
             ("meaning", self.it.meaning.as_ref().map(perk_heap::Meaning::text).into()),
             ("shallow_bytes", heap.shallow_bytes(object).into()),
             ("retained_bytes", heap.retained_bytes(object).into()),
-            ("reach", names::reach(self.it.reach).into()),
+            ("reach", self.it.reach.name().into()),
             ("roots", Json::list(kinds)),
             ("member_count", self.it.member_count.into()),
             ("members", self.table().into()),

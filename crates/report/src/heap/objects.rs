@@ -131,7 +131,7 @@ impl<'c> Objects<'c> {
                 "" => "[several objects or roots together]".to_owned(),
                 kinds => format!("[root: {kinds}]"),
             },
-            Holder::Nothing => format!("[{}]", names::reach(heap.reach(row.object))),
+            Holder::Nothing => format!("[{}]", heap.reach(row.object).name()),
         }
     }
 }
@@ -213,7 +213,7 @@ impl HeapTable for Objects<'_> {
             .column(retained.share_at(0, "retained %").at(1, "retained").bar_at(2), |it| {
                 heap.retained_bytes(it.object)
             })
-            .column(Column::other("reach"), |it| names::reach(heap.reach(it.object)))
+            .column(Column::other("reach"), |it| heap.reach(it.object).name())
             .column(Column::other("holder_address"), |it| match heap.holder(it.object) {
                 Holder::Object(holder) => Some(names::address(heap, holder)),
                 Holder::Roots | Holder::Nothing => None,

@@ -27,7 +27,7 @@ impl<'c> Paths<'c> {
         let objects = what.objects(heap)?;
         let tree = PathTree::new(heap, &objects)?;
         let missing = tree.nodes.is_empty().then(|| {
-            let reach = objects.first().map_or("", |&it| names::reach(heap.reach(it)));
+            let reach = objects.first().map_or("", |&it| heap.reach(it).name());
             format!("no path leads from a root to {}: {reach}", what.text())
         });
         let PathTree { object_count, asked_count, .. } = tree;

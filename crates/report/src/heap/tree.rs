@@ -43,7 +43,7 @@ impl<'c> Tree<'c> {
             (Some(objects), true) => Some(format!(
                 "nothing holds {}: {}",
                 what.map_or(String::new(), ObjectQuery::text),
-                objects.first().map_or("", |&it| names::reach(heap.reach(it)))
+                objects.first().map_or("", |&it| heap.reach(it).name())
             )),
             (None, true) => Some("nothing is held from the roots".to_owned()),
             _ => None,

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use perk_heap::{ClassIndex, ObjectId, Reach, RootKind};
 use perk_render::{Column, LazyTable};
 
-use super::names;
 use super::table::{DumpContent, HeapTable};
 
 /// Classes of objects that are not held. If trees of garbage count as held, the objects at their top.
@@ -82,7 +81,7 @@ impl HeapTable for Unreachable<'_> {
             false => (shallow.share_at(0, "shallow %").at(1, "shallow").bar_at(2), retained),
         };
         LazyTable::of(&self.content.symbols, heading, &self.rows)
-            .column(Column::other("reach").at(5, "reachable"), |it| names::reach(it.reach))
+            .column(Column::other("reach").at(5, "reachable"), |it| it.reach.name())
             .column(Column::other("class").name("class"), |it| &*heap.class(it.class).name)
             .column(Column::count("instance_count").at(4, "objects"), |it| it.count)
             .column(shallow, |it| it.shallow_bytes)
