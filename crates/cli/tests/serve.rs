@@ -139,7 +139,7 @@ fn wrong_arguments_are_one_line() {
     folder.file("text", "no profile");
     folder.file("app.collapsed", "main;a 5\n");
     for (arguments, parts) in [
-        (&["serve"][..], &["FILE|FOLDER|PID|NAME"][..]),
+        (&["serve"][..], &["FILE|FOLDER|STORE|PID|NAME"][..]),
         (&["serve", "none"], &["cannot read none", "No such file", "no JVM has this name"]),
         (&["serve", "text"], &["text is not in a format that perk can read"]),
         (&["serve", "-"], &["stdin can be read only once"]),

@@ -6,6 +6,7 @@
 //! in whatever form it comes (`push.rs`, `ingest.rs`, `otlp.rs`).
 
 mod add;
+mod api;
 mod course;
 mod fault;
 mod flame;
@@ -34,43 +35,15 @@ use prost::Message;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use api::Api;
+pub(crate) use api::Options;
 use fault::Fault;
 pub(crate) use limits::PushLimits;
-use limits::{LabelSets, Places, PushRate, QUERY_BYTES};
-
-/// Who may ask, and how much may be pushed.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Options {
-    /// The token that each request has to have; without one, requests of this machine alone are answered.
-    pub(crate) token: Option<String>,
-    /// How much may be pushed.
-    pub(crate) push: PushLimits,
-}
-
-/// What all requests share.
-struct Api {
-    store: Store,
-    /// What a query may take.
-    limits: Limits,
-    token: Option<String>,
-    queries: Places,
-    pushes: Places,
-    rate: PushRate,
-    label_sets: LabelSets,
-}
+use limits::QUERY_BYTES;
 
 /// The API over a store, whose queries may take as much as `limits` says.
 pub(crate) fn router(store: Store, limits: Limits, options: Options) -> Router {
-    let Options { token, push } = options;
-    let api = Arc::new(Api {
-        store,
-        limits,
-        token,
-        queries: Places::of_queries(),
-        pushes: Places::of_pushes(),
-        rate: PushRate::new(push.per_second),
-        label_sets: LabelSets::new(push.label_sets),
-    });
+    let api = Arc::new(Api::new(store, limits, options));
     let querier = Router::new()
         .route("/ProfileTypes", query(labels::profile_types))
         .route("/LabelNames", query(labels::label_names))

@@ -78,7 +78,7 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
     let mut names = Names::default();
     let (context, tables) = match inputs {
         Inputs::Recordings(recordings, events) => {
-            names = Names::new(&events);
+            names = events.names();
             let tables =
                 [perk_tables::tables(), perk_tables::heap_tables(), events.tables()].concat();
             (session(recordings, &events, &limits)?, tables)

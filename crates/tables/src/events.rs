@@ -73,17 +73,16 @@ impl Events {
         }
         let mut tables = vec![types::info()];
         tables.extend(self.tables.values().map(|table| table.info()));
-        tables.extend(views::tables(&Names::new(self)));
+        tables.extend(views::tables(&self.names()));
         tables
     }
 
-    /// The names of the tables.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.tables.keys().map(String::as_str)
+    /// The names of the tables, and of their columns and the fields of structs, for queries.
+    pub fn names(&self) -> Names {
+        Names::new(self.tables.keys().map(String::as_str), self.column_names())
     }
 
-    /// The names of all columns and of the fields of structs.
-    pub fn column_names(&self) -> Vec<&str> {
+    fn column_names(&self) -> Vec<&str> {
         fn add<'a>(fields: &'a [EventField], names: &mut Vec<&'a str>) {
             for EventField { name, kind, .. } in fields {
                 names.push(name);
@@ -104,7 +103,7 @@ pub(crate) fn register(context: &SessionContext, events: &Arc<Events>) -> Result
         return Ok(());
     }
     context.register_table(types::NAME, Arc::new(types::table(events)?))?;
-    views::register(context, Names::new(events))?;
+    views::register(context, events.names())?;
     for (name, table) in &events.tables {
         let provider = EventProvider::new(Arc::clone(events), Arc::clone(table));
         context.register_table(TableReference::bare(name.as_str()), Arc::new(provider))?;

@@ -16,8 +16,8 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 use perk_profile::{FrameId, NamePattern, NodeId};
 
+use crate::fault::fault;
 use crate::recording::Recording;
-use crate::session::fault;
 use crate::stacks::{STACK_ID_BYTES, StackId, frames};
 
 /// Makes the functions known to a session. They ask the recordings that `recordings` gives, which can be others later.

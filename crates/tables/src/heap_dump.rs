@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use datafusion::error::Result;
 use perk_heap::{Heap, Options};
 
-use crate::session::fault;
+use crate::fault::fault;
 
 /// How a dump is analysed.
 type Analysis = dyn Fn(&Options) -> anyhow::Result<Heap> + Send + Sync;

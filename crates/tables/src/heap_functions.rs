@@ -13,8 +13,8 @@ use datafusion::logical_expr::{
 use datafusion::prelude::SessionContext;
 use perk_heap::{Heap, Limits, Meaning, ObjectId, Value};
 
+use crate::fault::fault;
 use crate::recordings::Recordings;
-use crate::session::fault;
 
 /// The most that the text of an object shows.
 const LIMITS: Limits = Limits { char_count: 1 << 16, element_count: 10 };

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod events;
+mod fault;
 mod functions;
 mod heap;
 mod heap_dump;
@@ -23,6 +24,7 @@ mod table;
 mod table_functions;
 
 pub use events::{EventFile, Events, Names};
+pub use fault::fault;
 pub use functions::register as register_functions;
 pub use heap::tables as heap_tables;
 pub use heap_dump::HeapDump;
@@ -30,6 +32,6 @@ pub use profile::tables;
 pub use recording::Recording;
 pub use recordings::Recordings;
 pub use sample::Sample;
-pub use session::{Limits, context, fault, session};
+pub use session::{Limits, context, session};
 pub use stacks::{STACK_ID_BYTES, StackId, frames, stack_ids};
 pub use table::{ColumnInfo, TableInfo, map_names, map_type};

@@ -17,9 +17,9 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use tokio::sync::mpsc::Sender;
 
+use crate::fault::fault;
 use crate::recording::Recording;
 use crate::recordings::Recordings;
-use crate::session::fault;
 use crate::table::{Part, Table};
 
 /// The batches of rows that wait to be read.

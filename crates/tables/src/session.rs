@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use datafusion::error::{DataFusionError, Result};
+use datafusion::error::Result;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
@@ -22,11 +22,6 @@ use crate::table_functions;
 /// The part of the memory that a sort keeps for what it has on disk, and the most of it.
 const SORT_PART: usize = 32;
 const MOST_SORT_BYTES: usize = 10 << 20;
-
-/// An error of a table or a function, as queries give it.
-pub fn fault(error: anyhow::Error) -> DataFusionError {
-    DataFusionError::Execution(format!("{error:#}"))
-}
 
 /// What a query may take.
 #[derive(Clone, Debug)]

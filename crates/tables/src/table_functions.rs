@@ -9,11 +9,11 @@ use datafusion::logical_expr::Expr;
 use datafusion::prelude::SessionContext;
 use perk_profile::Metric;
 
+use crate::fault::fault;
 use crate::profile::{diff, flame};
 use crate::provider::Provider;
 use crate::recording::Recording;
 use crate::recordings::Recordings;
-use crate::session::fault;
 
 /// Makes the functions known to a session.
 pub(crate) fn register(context: &SessionContext, recordings: &Arc<Recordings>) {

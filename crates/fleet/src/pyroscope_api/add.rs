@@ -6,7 +6,7 @@ use perk_open::{Format, Options, Source};
 use perk_profile::Profile;
 use perk_store::{Origin, Piece, service_name};
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 use super::limits::{
     AHEAD_MS, MOST_HOURS, MOST_LABELS, MOST_SAMPLE_LABELS, NAME_BYTES, READING_BYTES,

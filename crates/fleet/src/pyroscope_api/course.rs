@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use perk_store::KeptTimes;
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 use super::part::{Labels, Part, labels, pairs, type_id};
 use super::selector::Selector;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use perk_analysis::label_tree::{Part as StackPart, ROOT, RankedTree, Scope};
 use perk_profile::{KeyedMap, Profile};
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 use super::limits::{DEFAULT_NODES, MOST_NODES};
 use super::part::{Numbers, Part, type_id};

@@ -9,7 +9,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use perk_web::{is_address, is_same};
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 
 /// Lets a request pass, or says why not.

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use perk_formats::by_name;
 use perk_profile::{Event, Metric, Profile};
 
-use super::Api;
 use super::add::{checked_labels, read};
+use super::api::Api;
 use super::fault::Fault;
 use super::limits::UNPACKED_BYTES;
 use super::multipart;

@@ -8,7 +8,7 @@ use perk_profile::{Column, Event, Profile, Section, SectionHead};
 use perk_store::{KeptTimes, Total};
 use prost::Message;
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 use super::limits::{MOST_SELECTORS, MOST_SERIES};
 use super::part::{Labels, Part, labels, pairs};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use perk_formats::pprof;
 use prost::Message;
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 use super::flame::check_profile_ids;
 use super::part::{Numbers, Part, type_id};

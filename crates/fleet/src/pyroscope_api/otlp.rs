@@ -18,8 +18,8 @@ use opentelemetry_proto::tonic::profiles::v1development::{
 use perk_profile::KeyedMap;
 use prost::Message;
 
-use super::Api;
 use super::add::checked_labels;
+use super::api::Api;
 use super::fault::Fault;
 use super::limits::{MESSAGE_BYTES, MOST_FRAMES, MOST_PROFILES};
 use super::push::{pprof, too_many};

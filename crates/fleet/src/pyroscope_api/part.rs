@@ -8,7 +8,7 @@ use perk_store::{
     Detail, Hour, KeptLabels, KeptTimes, KeyChoice, NoAnswer, Question, Total, Window,
 };
 
-use super::Api;
+use super::api::Api;
 use super::fault::Fault;
 use super::selector::Selector;
 use crate::pyroscope_messages::{LabelPair, StackTraceSelector};

@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use perk_formats::by_name;
 use perk_profile::{Accounting, Profile};
 
-use super::Api;
 use super::add::{checked_labels, read};
+use super::api::Api;
 use super::fault::Fault;
 use super::limits::{MESSAGE_BYTES, MOST_PROFILES};
 use super::rpc;

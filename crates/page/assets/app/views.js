@@ -3,7 +3,6 @@
 import { around } from "./around.js";
 import { bytecodes } from "./bytecodes.js";
 import { flame } from "./flame.js";
-import { history } from "./history.js";
 import { lines } from "./lines.js";
 import { locks } from "./locks.js";
 import { overview } from "./overview.js";
@@ -11,9 +10,11 @@ import { rows } from "./rows.js";
 import { threads } from "./threads.js";
 import { time } from "./time.js";
 
-// Few profiles have accesses to fields, and few are compared: the modules for that come when they are asked for.
+// Few profiles have accesses to fields, and few are compared or asked for methods over time: the modules for that come
+// when they are asked for.
 const fields = async (context) => (await import("./fields.js")).fields(context);
 const compare = async (context) => (await import("./compare.js")).compare(context);
+const history = async (context) => (await import("./history.js")).history(context);
 
 /**
  * `needs` is the name of the part of a profile that the view shows, as the overview lists those that are there. `own` are

@@ -9,8 +9,6 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
 
-use super::Events;
-
 /// The names that need no quotes: SQL would take `jdk.GarbageCollection` for a table `garbagecollection` of a schema.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -23,11 +21,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// The names of events and of their fields.
-    pub fn new(events: &Events) -> Self {
-        let tables: HashSet<String> = events.names().map(str::to_owned).collect();
-        let columns = events.column_names().into_iter();
-        let columns = columns.filter(|it| it.contains(char::is_uppercase));
+    /// These names of tables and columns.
+    pub(super) fn new<'a>(
+        tables: impl IntoIterator<Item = &'a str>,
+        columns: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let tables: HashSet<String> = tables.into_iter().map(str::to_owned).collect();
+        let columns = columns.into_iter().filter(|it| it.contains(char::is_uppercase));
         let most_dots = tables.iter().map(|it| it.matches('.').count()).max().unwrap_or(0);
         Self { columns: columns.map(str::to_owned).collect(), tables, most_dots }
     }
@@ -110,7 +110,7 @@ mod tests {
         };
         for (query, quoted) in [
             (
-                "SELECT gcId, x.gcId FROM jdk.GCHeapSummary x",
+                "SELECT gcId, x.gcId FROM jdk.GCHeapSummary AS x",
                 r#"SELECT "gcId", x."gcId" FROM "jdk.GCHeapSummary" AS x"#,
             ),
             (

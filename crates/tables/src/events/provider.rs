@@ -22,7 +22,7 @@ use tokio::sync::mpsc::Sender;
 use super::Events;
 use super::builder::Columns;
 use super::table::EventTable;
-use crate::session::fault;
+use crate::fault::fault;
 
 /// The batches that wait for the query.
 const WAITING_BATCHES: usize = 2;

@@ -12,7 +12,7 @@ use datafusion::execution::session_state::SessionState;
 use datafusion::prelude::SessionContext;
 
 use self::queries::{VIEWS, View};
-use super::Names;
+use super::names::Names;
 use crate::table::TableInfo;
 
 /// The schema of the views.

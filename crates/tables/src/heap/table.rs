@@ -9,8 +9,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::error::Result;
 use perk_heap::{ClassIndex, Error, Heap, ObjectId};
 
+use crate::fault::fault;
 use crate::recording::Recording;
-use crate::session::fault;
 use crate::table::{ColumnInfo, Part, Sink, Table, TableInfo, batch, flags, numbers, texts};
 
 /// How the rows of a part of a heap are made, one after the other until the receiver fails.
@@ -167,11 +167,7 @@ impl<R> Table for HeapTable<R> {
             kind: it.values.kind().into(),
             about: it.about.into(),
         });
-        TableInfo {
-            name: self.name.into(),
-            about: self.about.into(),
-            columns: columns.collect(),
-        }
+        TableInfo { name: self.name.into(), about: self.about.into(), columns: columns.collect() }
     }
 
     fn schema(&self) -> SchemaRef {

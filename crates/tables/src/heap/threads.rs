@@ -3,7 +3,7 @@
 use perk_heap::{Heap, ObjectId, ThreadFacts};
 
 use super::table::{BATCH_ROWS, HeapColumn, HeapTable, HeapValues};
-use crate::session::fault;
+use crate::fault::fault;
 use crate::table::Part;
 
 /// A thread that lived when the dump was made.
