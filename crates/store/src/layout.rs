@@ -57,7 +57,7 @@ pub(crate) struct Slot {
 }
 
 /// What a file of the manifest is of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum ManifestName {
     Piece(PieceId),
     /// The compaction of this number.

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use perk_profile::units::printable;
 
 use crate::reply::Reply;
+use crate::stored::StoreFault;
 
 /// A status and a line that says what is wrong and what to do.
 #[derive(Debug)]
@@ -30,10 +31,15 @@ impl Fault {
     }
 }
 
-/// A question that a profile cannot answer.
+/// A question that a profile cannot answer, or a store.
 impl From<anyhow::Error> for Fault {
     fn from(error: anyhow::Error) -> Self {
-        Self::question(format!("{error:#}"))
+        let line = format!("{error:#}");
+        match error.downcast_ref::<StoreFault>() {
+            Some(StoreFault::Nothing(_)) => Self::nothing(line),
+            Some(StoreFault::Unreadable(_)) => Self::source(line),
+            None => Self::question(line),
+        }
     }
 }
 

@@ -33,4 +33,4 @@ pub use listener::Listener;
 pub use live::LiveSource;
 pub use opener::open_page;
 pub use server::{Options, Server, others_can_reach};
-pub use stored::{PartDetail, RecordingStore, Service, ServicePart};
+pub use stored::{PartDetail, RecordingStore, Service, ServicePart, StoreFault};

@@ -283,7 +283,13 @@ impl Sources {
         if !is_there(&state) || state.listed.is_none_or(|it| it.elapsed() > LIST_AGE) {
             self.update(&mut state);
         }
-        let found = state.list.iter().find(|it| it.id == id).cloned();
+        // Of a store that cannot be read, all services are its fault.
+        let is_fault_of = |it: &&Source| {
+            let is_of_store = id.strip_prefix(&*it.id).is_some_and(|rest| rest.starts_with(':'));
+            is_of_store && matches!(it.origin, Origin::Fault(_))
+        };
+        let found = state.list.iter().find(|it| it.id == id);
+        let found = found.or_else(|| state.list.iter().find(is_fault_of)).cloned();
         let mut source = found
             .ok_or_else(|| Fault::nothing("there is no such source: /api/sources lists them"))?;
         if let Origin::File(file) = &source.origin {

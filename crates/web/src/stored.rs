@@ -26,18 +26,43 @@ pub trait RecordingStore: fmt::Debug + Send + Sync {
     /// The store cannot be read, in one line.
     fn services(&self) -> anyhow::Result<Vec<Service>>;
 
+    /// A number that changes with what the store has of a service from one time to another, in milliseconds since 1970, as
+    /// it was at most some seconds ago.
+    ///
+    /// # Errors
+    /// The store cannot be read, in one line.
+    fn state(&self, service: &str, range_ms: (i64, i64)) -> anyhow::Result<u64>;
+
     /// The numbers of a part as one profile.
     ///
     /// # Errors
-    /// The store cannot be read, has nothing of it, or has more than fits the memory, in one line.
+    /// The store has more than fits the memory, in one line; or it is a [`StoreFault`].
     fn profile(&self, part: &ServicePart) -> anyhow::Result<Profile>;
 
     /// The labels of a part: keys, and the values of each.
     ///
     /// # Errors
-    /// The store cannot be read, in one line.
+    /// As of [`profile`](Self::profile).
     fn labels(&self, part: &ServicePart) -> anyhow::Result<Vec<(String, Vec<String>)>>;
 }
+
+/// Why a store has no answer to a question that is right, in one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreFault {
+    /// It has nothing of what is asked.
+    Nothing(String),
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+impl fmt::Display for StoreFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (StoreFault::Nothing(line) | StoreFault::Unreadable(line)) = self;
+        f.write_str(line)
+    }
+}
+
+impl std::error::Error for StoreFault {}
 
 /// What a store has of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,6 +138,8 @@ pub(crate) struct ServiceMoment {
     pub(crate) service: Service,
     /// All of the time that is looked at, in milliseconds since 1970.
     range_ms: (i64, i64),
+    /// What distinguishes the numbers of that time from those that were there before.
+    state: u64,
     part: ServicePart,
 }
 
@@ -127,7 +154,7 @@ impl ServiceMoment {
             labels: Vec::new(),
             detail: PartDetail::of(&Question::default()),
         };
-        Self { store: Arc::clone(store), service, range_ms, part }
+        Self { store: Arc::clone(store), service, range_ms, state: 0, part }
     }
 
     /// The part that a question is about, and what is left of the question: `last=24h` is all of the time that is looked at,
@@ -153,7 +180,9 @@ impl ServiceMoment {
         // A window that the address has stays seen when the range goes on.
         let range_ms = (begin_ms.min(from_ms), end_ms.max(to_ms));
         let question = question.without_all(&["last", "from", "to", "label"]);
-        Ok((Self { range_ms, part, ..self.clone() }, question))
+        let state = self.store.state(&part.service, range_ms);
+        let state = state.map_err(|error| Fault::source(format!("{error:#}")))?;
+        Ok((Self { range_ms, state, part, ..self.clone() }, question))
     }
 
     /// All of the time that is looked at, in this detail.
@@ -174,9 +203,7 @@ impl ServiceMoment {
 
     /// The labels of the part, the key of the service left out.
     pub(crate) fn labels(&self) -> Result<Value, Fault> {
-        let labels =
-            self.store.labels(&self.part).map_err(|error| Fault::source(format!("{error:#}")))?;
-        let labels = labels.into_iter().filter(|(key, _)| key != "service");
+        let labels = self.store.labels(&self.part)?.into_iter().filter(|(key, _)| key != "service");
         let labels = labels.map(|(key, values)| {
             let values: Vec<_> = values.iter().map(|it| printable(it)).collect();
             json!({ "key": printable(&key), "value_count": values.len(), "values": values })
@@ -184,11 +211,11 @@ impl ServiceMoment {
         Ok(json!({ "labels": labels.collect::<Vec<_>>() }))
     }
 
-    /// The part as a source, which stays the same.
+    /// The part as a source, which stays the same: when the store has more of that time, it is another one.
     pub(crate) fn into_source(self, source: &Source) -> Source {
         let name = source.id.split('@').next().unwrap_or_default();
         Source {
-            id: format!("{name}@{}", self.part.key()),
+            id: format!("{name}@{}+{:x}", self.part.key(), self.state),
             name: source.name.clone(),
             version: source.version,
             origin: Origin::Service(self),
@@ -265,6 +292,10 @@ mod tests {
             Ok(vec![service("a b@c"), service("shop")])
         }
 
+        fn state(&self, _: &str, range_ms: (i64, i64)) -> anyhow::Result<u64> {
+            Ok(range_ms.1.unsigned_abs())
+        }
+
         fn profile(&self, _: &ServicePart) -> anyhow::Result<Profile> {
             anyhow::bail!("nothing")
         }
@@ -318,6 +349,28 @@ mod tests {
             asked("view=threads").0.detail.has_threads
                 && !asked("view=methods").0.detail.has_threads
         );
+    }
+
+    #[test]
+    fn a_part_is_another_source_once_the_store_has_more_of_it() {
+        let source = &sources()[1];
+        let Origin::Service(moment) = &source.origin else { panic!() };
+        let id = |state| ServiceMoment { state, ..moment.clone() }.into_source(source).id;
+        assert!(id(1) == id(1) && id(1) != id(2));
+        let asked = |query: &str| moment.asked(&Question::of_query(Some(query))).unwrap().0;
+        assert_eq!(
+            (asked("").state, asked("to=1970-01-01T03:00:00Z").state),
+            (7_200_000, 10_800_000)
+        );
+    }
+
+    #[test]
+    fn faults_have_the_status_of_their_reason() {
+        let fault = |fault: StoreFault| Fault::from(anyhow::Error::from(fault).context("shop"));
+        let nothing = fault(StoreFault::Nothing("nothing".to_owned()));
+        assert_eq!((nothing.status.as_u16(), &*nothing.line), (404, "shop: nothing"));
+        assert_eq!(fault(StoreFault::Unreadable("cut".to_owned())).status.as_u16(), 409);
+        assert_eq!(Fault::from(anyhow::anyhow!("too much")).status.as_u16(), 400);
     }
 
     #[test]
