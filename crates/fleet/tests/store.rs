@@ -70,7 +70,7 @@ impl StoreFolder {
     }
 
     /// The data files of the samples.
-    fn samples(&self) -> Vec<PathBuf> {
+    pub(crate) fn samples(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         files(&self.path().join("samples"), &mut found);
         found.retain(|it| it.extension().is_some_and(|it| it == "parquet"));
@@ -79,7 +79,7 @@ impl StoreFolder {
 }
 
 /// Files of other tools, each with a service and a time.
-fn of_tools() -> [(PathBuf, &'static str, &'static str); 4] {
+pub(crate) fn of_tools() -> [(PathBuf, &'static str, &'static str); 4] {
     let file = |name: &str| workspace().join("testdata").join(name);
     [
         (file("collapsed/allocations.collapsed"), "shop", "2026-11-28T10:00:00Z"),
@@ -89,7 +89,7 @@ fn of_tools() -> [(PathBuf, &'static str, &'static str); 4] {
     ]
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
     paths.sort();
     for path in paths {
