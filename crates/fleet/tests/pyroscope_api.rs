@@ -1,4 +1,4 @@
-//! `perk-fleet serve STORE --pyroscope-api`, asked as Grafana's data source asks it.
+//! `perk serve STORE --pyroscope-api`, asked as Grafana's data source asks it.
 
 mod pushes;
 
@@ -33,7 +33,8 @@ impl Served {
     /// Serves a store, with more arguments.
     pub(super) fn start(store: &Path, arguments: &[&str]) -> Self {
         let log = store.with_extension("log");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
+        let perk = Path::new(env!("CARGO_BIN_EXE_perk-fleet")).with_file_name("perk");
+        let mut command = Command::new(perk);
         command.arg("serve").arg(store).args(["--pyroscope-api", "--port", "0"]).args(arguments);
         let child = command.stdin(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn();
         let started_ms = UNIX_EPOCH.elapsed().unwrap().as_millis().try_into().unwrap();

@@ -51,9 +51,9 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Size>,
     /// The most pushes in a second
-    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().per_second)]
+    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().per_second, requires = "pyroscope_api")]
     pub(super) push_rate: u32,
     /// The most sets of labels that are pushed in an hour
-    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().label_sets)]
+    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().label_sets, requires = "pyroscope_api")]
     pub(super) label_sets: usize,
 }
