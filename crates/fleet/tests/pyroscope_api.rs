@@ -289,7 +289,7 @@ fn labels_select_and_group() {
     assert_eq!((small.total, small.own.values().sum::<u64>()), (all, all));
     let begin = &whole.outermost[0];
     let site = flame(json!({"stack_trace_selector": {"call_site": [{"name": begin}]}}));
-    assert_eq!(&site.outermost, &[begin.clone()]);
+    assert_eq!(&site.outermost, std::slice::from_ref(begin));
     assert!(site.total <= all && site.total > 0);
     // What is not there is no fault.
     assert_eq!(flame(json!({"start": "1000", "end": "2000"})).total, 0);

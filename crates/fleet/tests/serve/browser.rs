@@ -11,7 +11,7 @@ use super::{OTHER, SHOP, Served, store_of_two_services, totals_of_sql};
 
 /// A number that changes when another address is shown.
 const SHOWN: &str = "return document.body.dataset.shown ?? '0'";
-const METHODS: &str = "return [...document.querySelectorAll('.history-lanes li')].map((it) => [it.title, it.querySelector('small').textContent])";
+const METHODS: &str = "return [...document.querySelectorAll('.history-lanes li')].map((it) => [it.title, it.querySelector(':scope > small').textContent])";
 
 /// The page of a server, in a browser.
 struct Page {
