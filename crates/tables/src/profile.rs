@@ -14,14 +14,15 @@ mod times;
 
 use std::sync::Arc;
 
-use perk_profile::Metric;
-
 use crate::table::{Table, TableInfo};
+
+/// The metric of which docs show a call tree.
+const SAMPLES: &str = "samples";
 
 /// All tables, in the order of their names, and then the functions that are tables.
 pub fn tables() -> Vec<TableInfo> {
     let mut tables: Vec<_> = all().iter().map(|table| table.info()).collect();
-    tables.extend([diff::diff(Arc::new([]), 0).info(), flame::flame(Metric::Samples).info()]);
+    tables.extend([diff::diff(Arc::new([]), 0).info(), flame::flame(SAMPLES.to_owned()).info()]);
     tables
 }
 
