@@ -2,6 +2,7 @@
 
 mod allocations;
 pub(crate) mod diff;
+mod fields;
 pub(crate) mod flame;
 mod locks;
 mod methods;
@@ -30,6 +31,7 @@ pub(crate) fn all() -> Vec<Arc<dyn Table>> {
     vec![
         Arc::new(recordings::accounting()),
         Arc::new(methods::edges()),
+        Arc::new(fields::fields()),
         Arc::new(methods::lines()),
         Arc::new(locks::locks()),
         Arc::new(methods::methods()),
