@@ -1,5 +1,6 @@
 //! `perk-fleet store` with recordings of real JVMs, and with files of other tools.
 
+mod profile_tables;
 pub(crate) mod questions;
 
 use std::collections::BTreeMap;

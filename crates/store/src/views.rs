@@ -14,6 +14,7 @@ use perk_tables::{ColumnInfo, Limits, Recording, TableInfo};
 use crate::label_function::LabelFunction;
 use crate::layout::Table;
 use crate::load::Sources;
+use crate::profile_table::{self, ProfileTable, TableFunction};
 use crate::read_dates::{OfReadDates, ReadDates};
 use crate::selection::HourPieces;
 use crate::stacks::StackPaths;
@@ -35,7 +36,7 @@ const SERVICE: (&str, &str, &str) = ("service", "text", "the service");
 const DATE: (&str, &str, &str) = ("date", "date", "the date, in UTC");
 
 /// All of them.
-const VIEWS: [View; 5] = [
+const VIEWS: [View; 6] = [
     View {
         name: "accounting",
         about: "what was recorded, lost and cost, one row for each number of each recording that is not 0",
@@ -169,9 +170,15 @@ const VIEWS: [View; 5] = [
             ),
         ],
     },
+    View {
+        name: "threads",
+        about: "the names of the threads that numbers are of, by service and date",
+        query: "SELECT DISTINCT service, date, thread FROM files.samples WHERE thread IS NOT NULL",
+        columns: &[SERVICE, DATE, ("thread", "text", "the name of the thread")],
+    },
 ];
 
-/// All tables of a store, in the order of their names.
+/// All tables of a store, in the order of their names, and then the functions that are tables.
 pub fn tables() -> Vec<TableInfo> {
     let column = |&(name, kind, about): &(&'static str, &'static str, &'static str)| ColumnInfo {
         name: name.into(),
@@ -183,7 +190,10 @@ pub fn tables() -> Vec<TableInfo> {
         about: view.about.into(),
         columns: view.columns.iter().map(column).collect(),
     };
-    VIEWS.iter().map(table).collect()
+    let mut tables: Vec<_> = VIEWS.iter().map(table).chain(profile_table::infos()).collect();
+    // A function has arguments.
+    tables.sort_by_key(|it| (it.name.contains('('), it.name.clone()));
+    tables
 }
 
 /// A session with the tables of a store, and perk's functions.
@@ -206,6 +216,12 @@ pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
         let provider = context.sql(view.query).await?.into_view();
         context.register_table(view.name, provider)?;
     }
+    let places = ProfileTable::places();
+    for (name, made) in profile_table::tables() {
+        let table = ProfileTable::new(store, limits, &places, made);
+        context.register_table(&*name, Arc::new(table))?;
+    }
+    TableFunction::register(&context, store, limits, &places);
     let stacks = OfReadDates::new(store, &read, load_stacks);
     perk_tables::register_functions(&context, move || Ok(Arc::clone(&*stacks.get()?)));
     Ok(context)
