@@ -209,9 +209,11 @@ fn services_are_shown_as_http_and_sql_say() {
     page.assert_sound();
     page.choose("Part before", "label:version");
     page.choose("Part after", "label:version");
-    page.choose("Value before", "version=1.4.1");
-    if !page.address().contains("after-label=version%3D1.4.2") {
-        page.choose("Value after", "version=1.4.2");
+    // The lists begin with two values.
+    for (side, version) in [("before", "1.4.1"), ("after", "1.4.2")] {
+        if !page.address().contains(&format!("{side}-label=version%3D{version}")) {
+            page.choose(&format!("Value {side}"), &format!("version={version}"));
+        }
     }
     let question = page.address().split_once('?').unwrap().1.to_owned();
     let asked = format!("/api/diff?before={shop}&after={shop}&{question}");

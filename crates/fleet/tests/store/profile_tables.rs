@@ -37,7 +37,7 @@ fn tables_have_the_numbers_of_the_files() {
     for (table, keys, numbers) in TABLES {
         let all = sums(table, keys, numbers, "TRUE");
         let of_files = sql::rows_of(&inputs, &all);
-        assert!(of_files.len() > 1, "{table}: {of_files:?}");
+        assert!(!of_files.is_empty(), "{table}");
         assert_eq!(store.rows(&all), of_files, "{table}");
         // Those of a label, whether reading keeps to it or the query does.
         let of_second = sums(table, keys, numbers, "recording = 2");
@@ -169,10 +169,13 @@ fn conditions_select_services_and_times() {
         assert_eq!(sum("lines", "self"), sum("samples", "value"), "{condition}");
     }
     // By hour and by labels.
-    for keys in ["date, hour", "labels['region']", "service, date, labels['service']"] {
+    for keys in
+        ["date, hour", "labels['region'] AS region", "service, date, labels['service'] AS label"]
+    {
         let by = |table: &str, number: &str| {
+            let groups = keys.split(" AS ").next().unwrap();
             store.rows(&format!(
-                "SELECT {keys}, sum({number}) AS number FROM {table} WHERE metric = 'samples' GROUP BY {keys} ORDER BY {keys}"
+                "SELECT {keys}, sum({number}) AS number FROM {table} WHERE metric = 'samples' GROUP BY {groups} ORDER BY {groups}"
             ))
         };
         let found = by("methods", "self");

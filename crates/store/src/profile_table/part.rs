@@ -180,11 +180,12 @@ fn by_labels(profile: &Profile) -> anyhow::Result<Vec<(LabelText, Profile)>> {
             _ => None,
         })
     };
+    let ids: BTreeSet<_> = sections().flat_map(|it| it.rows().map(|(key, _)| key.labels)).collect();
     let mut sets: BTreeMap<LabelText, BTreeSet<LabelSetId>> = BTreeMap::new();
-    for set in sections().flat_map(|it| (0..it.len()).map(|row| it.key(row).labels)) {
-        let mut labels = label_text::texts(profile, profile.labels.get(set));
+    for id in ids {
+        let mut labels = label_text::texts(profile, profile.labels.get(id));
         labels.sort();
-        sets.entry(labels).or_default().insert(set);
+        sets.entry(labels).or_default().insert(id);
     }
     if sets.len() > MOST_LABEL_SETS {
         bail!(
@@ -198,7 +199,9 @@ fn by_labels(profile: &Profile) -> anyhow::Result<Vec<(LabelText, Profile)>> {
             Event::Section(section)
         });
         // When numbers were measured, and the account, are of all labels.
-        Profile { events: kept.collect(), ..profile.clone() }
+        let mut part = profile.clone();
+        part.events = kept.collect();
+        part
     };
     Ok(sets.into_iter().map(|(labels, sets)| (labels, part(sets))).collect())
 }
