@@ -1,6 +1,7 @@
 //! The rows of a service.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::slice::from_ref;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
@@ -110,7 +111,7 @@ impl ServiceStream {
         question: &Question,
         label: &LabelPattern,
     ) -> anyhow::Result<Option<Profile>> {
-        let labels = [&question.labels[..], &[label.clone()]].concat();
+        let labels = [&question.labels[..], from_ref(label)].concat();
         self.profile(&Question { labels, ..question.clone() }).await
     }
 
