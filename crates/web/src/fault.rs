@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use perk_profile::units::printable;
 
+use crate::recording_store::StoreFault;
 use crate::reply::Reply;
-use crate::stored::StoreFault;
 
 /// A status and a line that says what is wrong and what to do.
 #[derive(Debug)]

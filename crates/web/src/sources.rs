@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use crate::fault::Fault;
 use crate::folder::{Folder, is_below};
 use crate::live::{LiveMoment, LiveSource};
-use crate::stored::{RecordingStore, ServiceMoment, Stores};
+use crate::recording_store::RecordingStore;
+use crate::stored::{ServiceMoment, Stores};
 
 /// How long a list of a folder's files holds.
 const LIST_AGE: Duration = Duration::from_secs(2);

@@ -1,135 +1,19 @@
 //! Services of stores: the part that a question is about.
 
-use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context;
-use perk_analysis::{Filter, LabelPattern};
+use perk_analysis::LabelPattern;
 use perk_open::Input;
+use perk_profile::Timestamp;
 use perk_profile::units::printable;
-use perk_profile::{Profile, Timestamp};
 use perk_report::parse;
 use serde_json::{Value, json};
 
 use crate::fault::Fault;
 use crate::question::Question;
+use crate::recording_store::{PartDetail, RecordingStore, Service, ServicePart};
 use crate::sources::{Origin, Source};
-
-/// A store of recordings, as the server asks it. An answer can take seconds.
-pub trait RecordingStore: fmt::Debug + Send + Sync {
-    /// Its address, for people.
-    fn name(&self) -> String;
-
-    /// Its services, as they were at most some seconds ago.
-    ///
-    /// # Errors
-    /// The store cannot be read, in one line.
-    fn services(&self) -> anyhow::Result<Vec<Service>>;
-
-    /// A number that changes with what the store has of a service from one time to another, in milliseconds since 1970, as
-    /// it was at most some seconds ago.
-    ///
-    /// # Errors
-    /// The store cannot be read, in one line.
-    fn state(&self, service: &str, range_ms: (i64, i64)) -> anyhow::Result<u64>;
-
-    /// The numbers of a part as one profile.
-    ///
-    /// # Errors
-    /// The store has more than fits the memory, in one line; or it is a [`StoreFault`].
-    fn profile(&self, part: &ServicePart) -> anyhow::Result<Profile>;
-
-    /// The labels of a part: keys, and the values of each.
-    ///
-    /// # Errors
-    /// As of [`profile`](Self::profile).
-    fn labels(&self, part: &ServicePart) -> anyhow::Result<Vec<(String, Vec<String>)>>;
-}
-
-/// Why a store has no answer to a question that is right, in one line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreFault {
-    /// It has nothing of what is asked.
-    Nothing(String),
-    /// It cannot be read.
-    Unreadable(String),
-}
-
-impl fmt::Display for StoreFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (StoreFault::Nothing(line) | StoreFault::Unreadable(line)) = self;
-        f.write_str(line)
-    }
-}
-
-impl std::error::Error for StoreFault {}
-
-/// What a store has of a service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// Its name.
-    pub name: String,
-    /// No number is older, in milliseconds since 1970.
-    pub begin_unix_ms: i64,
-    /// No number is newer. While numbers come, it is a whole minute.
-    pub end_unix_ms: i64,
-}
-
-/// A part of what a store has of a service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServicePart {
-    /// The name of the service.
-    pub service: String,
-    /// The first time, in milliseconds since 1970.
-    pub from_ms: i64,
-    /// The first time after it.
-    pub to_ms: i64,
-    /// The labels that numbers have: one for each key.
-    pub labels: Vec<LabelPattern>,
-    /// What the numbers are distinguished by, besides metric and subject.
-    pub detail: PartDetail,
-}
-
-/// What numbers are distinguished by. Without details, much less is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartDetail {
-    /// Intervals of the time, of which there are about this number; `None` for none.
-    pub interval_count: Option<u64>,
-    /// Their stacks.
-    pub has_stacks: bool,
-    /// Their threads.
-    pub has_threads: bool,
-    /// Their labels of these keys.
-    pub label_keys: Vec<String>,
-}
-
-impl PartDetail {
-    /// Numbers over time, as far as a filter needs to know them.
-    pub(crate) fn over_time(interval_count: u64, filter: &Filter) -> Self {
-        let Filter { focus, ignore, hide, threads, labels: _ } = filter;
-        Self {
-            interval_count: Some(interval_count),
-            has_stacks: [focus, ignore, hide].iter().any(|it| !it.is_empty()),
-            has_threads: !threads.is_empty(),
-            label_keys: Vec::new(),
-        }
-    }
-
-    /// What a question distinguishes numbers by.
-    fn of(question: &Question) -> Self {
-        let group = question.text("group");
-        let view = question.text("view");
-        let of_group = group.and_then(|it| it.strip_prefix("label:"));
-        Self {
-            interval_count: None,
-            has_stacks: true,
-            has_threads: group == Some("thread")
-                || view == Some("threads")
-                || question.text("thread").is_some(),
-            label_keys: question.text("by").or(of_group).map(str::to_owned).into_iter().collect(),
-        }
-    }
-}
 
 /// A part of a service, as a source.
 #[derive(Clone, Debug)]
@@ -152,7 +36,7 @@ impl ServiceMoment {
             from_ms: range_ms.0,
             to_ms: range_ms.1,
             labels: Vec::new(),
-            detail: PartDetail::of(&Question::default()),
+            detail: detail(&Question::default()),
         };
         Self { store: Arc::clone(store), service, range_ms, state: 0, part }
     }
@@ -175,7 +59,7 @@ impl ServiceMoment {
             from_ms,
             to_ms,
             labels: question.values("label", str::parse::<LabelPattern>)?,
-            detail: PartDetail::of(question),
+            detail: detail(question),
         };
         // A window that the address has stays seen when the range goes on.
         let range_ms = (begin_ms.min(from_ms), end_ms.max(to_ms));
@@ -223,16 +107,18 @@ impl ServiceMoment {
     }
 }
 
-impl ServicePart {
-    /// What distinguishes it from others of its service: a text without blanks.
-    fn key(&self) -> String {
-        let Self { from_ms, to_ms, labels, detail, .. } = self;
-        let PartDetail { interval_count, has_stacks, has_threads, label_keys } = detail;
-        let labels: Vec<_> = labels.iter().map(ToString::to_string).collect();
-        let text = format!(
-            "{from_ms}-{to_ms} {labels:?} {interval_count:?} {has_stacks} {has_threads} {label_keys:?}"
-        );
-        form_urlencoded::byte_serialize(text.as_bytes()).collect()
+/// What a question distinguishes numbers by.
+fn detail(question: &Question) -> PartDetail {
+    let group = question.text("group");
+    let view = question.text("view");
+    let of_group = group.and_then(|it| it.strip_prefix("label:"));
+    PartDetail {
+        interval_count: None,
+        has_stacks: true,
+        has_threads: group == Some("thread")
+            || view == Some("threads")
+            || question.text("thread").is_some(),
+        label_keys: question.text("by").or(of_group).map(str::to_owned).into_iter().collect(),
     }
 }
 
@@ -273,7 +159,10 @@ impl Stores {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::Profile;
+
     use super::*;
+    use crate::recording_store::StoreFault;
 
     #[derive(Debug)]
     struct Empty;
