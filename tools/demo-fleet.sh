@@ -77,7 +77,7 @@ Both versions as one flame graph: $PWD/$out/diff.html
 Try next
   perk report $store --service till --by version --tree
   perk diff $store --service till --base version=1.4.1 --new version=1.4.2 --normalize
-  perk sql $store "SELECT labels['version'] AS version, leaf(stack), sum(cpu_ns) FROM samples GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10"
+  perk sql $store "SELECT labels['version'] AS version, class, method, sum(self) FROM methods WHERE metric = 'samples' GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 10"
 NEXT
 
 echo
