@@ -1,5 +1,6 @@
 //! `perk-fleet store` with recordings of real JVMs, and with files of other tools.
 
+mod buckets;
 mod profile_tables;
 pub(crate) mod questions;
 
@@ -12,7 +13,7 @@ use perk_testkit::{jdk, peer, workspace};
 use serde_json::Value;
 
 use crate::record::Place;
-use crate::record::counterparts::{self, Server, output, script};
+use crate::record::counterparts::{output, script};
 use crate::record::files::{pid, start};
 use crate::sql;
 
@@ -360,36 +361,4 @@ fn a_recorder_writes_into_a_store() {
     let recordings = store.rows("SELECT file FROM recordings ORDER BY file");
     let names = files.iter().map(|it| it.file_name().unwrap().to_str().unwrap());
     assert!(recordings.iter().map(|it| it["file"].as_str().unwrap()).eq(names), "{recordings:?}");
-}
-
-#[test]
-fn a_bucket_is_a_store() {
-    if !counterparts::are_here() {
-        return;
-    }
-    let keys = [("AWS_ACCESS_KEY_ID", "perk"), ("AWS_SECRET_ACCESS_KEY", "a secret/+")];
-    let mut command = script("s3.py");
-    command.envs(keys);
-    let server = Server::start(command);
-    let address = format!("http://127.0.0.1:{}", server.port);
-    let run = |arguments: &[&str]| {
-        let mut run = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
-        let run = run.args(arguments).envs(keys);
-        let run = run.env("AWS_ENDPOINT_URL", &address).env("AWS_REGION", "us-east-1");
-        output(run.stdin(Stdio::null()))
-    };
-    let store = "s3://profiles/stores/one";
-    for (file, service, time) in of_tools() {
-        let label = format!("service={service}");
-        let file = file.to_str().unwrap();
-        run(&["store", "add", store, "--label", &label, "--time", time, file]);
-    }
-    let json: Vec<Value> = serde_json::from_str(&run(&["sql", store, SUMS, "--json"])).unwrap();
-    let folder = StoreFolder::of_tools();
-    assert_eq!(sums(&json), sums(&folder.rows(SUMS)));
-    assert!(run(&["store", "compact", store]).starts_with("hours compacted: 1"));
-    let json: Vec<Value> = serde_json::from_str(&run(&["sql", store, SUMS, "--json"])).unwrap();
-    assert_eq!(sums(&json), sums(&folder.rows(SUMS)));
-    assert!(run(&["store", "check", store]).starts_with("whole: 3 pieces"));
-    assert!(run(&["store", "expire", store, "--older-than", "1h"]).starts_with("dates removed: 3"));
 }
