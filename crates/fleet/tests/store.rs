@@ -1,6 +1,7 @@
 //! `perk-fleet store` with recordings of real JVMs, and with files of other tools.
 
 mod buckets;
+mod labels;
 mod profile_tables;
 pub(crate) mod questions;
 
