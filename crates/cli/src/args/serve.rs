@@ -72,7 +72,7 @@ pub(crate) struct StoreServeArgs {
     /// Answer Pyroscope's queries of a store, and take pushes for Pyroscope and of OpenTelemetry's profiles, without the page
     #[arg(long)]
     pub(crate) pyroscope_api: bool,
-    /// The most memory for the numbers of a part of a store [default: a quarter of all]
+    /// The most memory for the numbers of a part of a store [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
     /// The most pushes in a second [default: 50]

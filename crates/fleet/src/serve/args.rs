@@ -47,7 +47,7 @@ pub(crate) struct ServeArgs {
     /// Also show the source files below this folder (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(super) source: Vec<PathBuf>,
-    /// The most memory for the numbers of a part of a store [default: a quarter of all]
+    /// The most memory for the numbers of a part of a store [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Size>,
     /// The most pushes in a second
