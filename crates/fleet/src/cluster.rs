@@ -15,6 +15,7 @@ mod registry;
 mod scheduler;
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +142,14 @@ impl Cluster {
     /// Waits for the end of jobs whose rows nobody waits for, which the scheduler must be told.
     pub(crate) async fn end(&self) {
         let _ = timeout(CANCEL_TIME, self.jobs.closed()).await;
+    }
+}
+
+/// A host as addresses have it.
+fn host_text(host: IpAddr) -> String {
+    match host {
+        IpAddr::V4(host) => host.to_string(),
+        IpAddr::V6(host) => format!("[{host}]"),
     }
 }
 

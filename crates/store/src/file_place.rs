@@ -22,13 +22,13 @@ impl FilePlace {
     /// The place in any session of any machine: the files of a file system, or those of a bucket.
     ///
     /// # Errors
-    /// The name of the folder cannot be said to other machines.
+    /// The folder is not there, or other machines cannot be told of its name.
     pub(crate) fn of_cluster(address: &StoreAddress) -> Result<Self> {
-        match address {
+        match address.whole()? {
             StoreAddress::Folder(folder) => {
                 let cannot =
                     || format!("{}: other machines cannot be told of it", folder.display());
-                let folder = Path::from_absolute_path(folder).with_context(cannot)?;
+                let folder = Path::from_absolute_path(&folder).with_context(cannot)?;
                 Ok(Self { url: ObjectStoreUrl::local_filesystem(), folder: Some(folder) })
             }
             StoreAddress::Bucket(url) => {

@@ -57,6 +57,9 @@ pub(crate) struct SchedulerArgs {
     /// The port to listen on; 0 takes a free one
     #[arg(long, value_name = "N", default_value_t = SCHEDULER_PORT)]
     pub(super) port: u16,
+    /// The name or address under which executors call it [default: the address to listen on]
+    #[arg(long, value_name = "HOST")]
+    pub(super) advertise: Option<String>,
 }
 
 /// Start an executor of a cluster, which runs parts of queries
@@ -73,10 +76,11 @@ pub(crate) struct ExecutorArgs {
     /// The scheduler
     #[arg(long, value_name = "HOST:PORT", default_value_t = SchedulerPlace::default())]
     pub(super) scheduler: SchedulerPlace,
-    /// The address to listen on, where other executors and clients get results; others can reach one that is not 127.0.0.1
+    /// The address to listen on: the scheduler gives tasks to it, and other executors and clients get results from it. Others
+    /// can reach one that is not 127.0.0.1
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     pub(super) bind: IpAddr,
-    /// The port to listen on; 0 takes a free one
+    /// The port for results; the next one is for tasks. 0 takes free ones
     #[arg(long, value_name = "N", default_value_t = EXECUTOR_PORT)]
     pub(super) port: u16,
     /// The folder for results, and for what does not fit the memory [default: a new folder for temporary files]

@@ -1,6 +1,7 @@
 //! `perk-fleet executor`: an executor of Ballista that knows perk's functions, and stores.
 
 use std::net::{IpAddr, TcpListener};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
@@ -19,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use super::args::{ExecutorArgs, SchedulerPlace};
 use super::codec::StoreCodec;
 use super::registry::StoreRegistry;
-use super::{ClusterAddress, MOST_MESSAGE_BYTES};
+use super::{ClusterAddress, MOST_MESSAGE_BYTES, host_text, until_signal};
 use crate::limits;
 use crate::sql::STACK_BYTES;
 use crate::talk::say;
@@ -27,6 +28,8 @@ use crate::talk::say;
 /// How long a scheduler that starts at the same time is waited for.
 const SCHEDULER_TIME: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
+/// How often it reports to the scheduler, in seconds. After five failures it ends.
+const REPORT_S: u64 = 5;
 
 /// Runs until Ctrl-C or SIGTERM, and ends the parts of queries that it runs then.
 ///
@@ -43,33 +46,48 @@ pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<ExitCode> {
         }
         None => limits,
     };
-    let port = free_port(args.bind, args.port)?;
+    let ports = ports(args.bind, args.port)?;
     let tasks = args.tasks.map(usize::from);
     let tasks = tasks.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
-    let config = config(args, port, tasks, &limits)?;
+    let config = config(args, ports, tasks, &limits)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK_BYTES)
         .build()?;
     let ended = runtime.block_on(async {
         wait_for(&args.scheduler).await?;
-        let (bind, scheduler) = (args.bind, &args.scheduler);
+        let (bind, scheduler, (port, _)) = (args.bind, &args.scheduler, ports);
         say(format_args!("the executor listens on {bind}, port {port}: {tasks} tasks for {scheduler}"));
         if !bind.is_loopback() {
             say(format_args!(
                 "whoever reaches {bind}, port {port} can read results of queries: it has no password and no encryption"
             ));
         }
-        let ended = start_executor_process(Arc::new(config)).await;
-        ended.map_err(|error| anyhow!("the executor has stopped: {error}"))
+        run(config).await
     });
     runtime.shutdown_background();
     ended.map(|()| ExitCode::SUCCESS)
 }
 
+/// Runs until a signal, and until the tasks have ended that run then, or another signal.
+async fn run(config: ExecutorProcessConfig) -> anyhow::Result<()> {
+    let mut process = pin!(start_executor_process(Arc::new(config)));
+    tokio::select! {
+        ended = &mut process => {
+            ended.map_err(|error| anyhow!("the executor has stopped: {error}"))?;
+            bail!("the executor has stopped: its scheduler does not answer any more, or its ports are taken")
+        }
+        signal = until_signal() => signal?,
+    }
+    tokio::select! {
+        _ = process => Ok(()),
+        signal = until_signal() => signal,
+    }
+}
+
 fn config(
     args: &ExecutorArgs,
-    port: u16,
+    (port, task_port): (u16, u16),
     tasks: usize,
     limits: &Limits,
 ) -> anyhow::Result<ExecutorProcessConfig> {
@@ -87,10 +105,12 @@ fn config(
     };
     let functions = BallistaFunctionRegistry::from(&SessionContext::new().state());
     Ok(ExecutorProcessConfig {
-        bind_host: args.bind.to_string(),
+        bind_host: host_text(args.bind),
+        // Without one, it is the address from which the scheduler is called.
+        external_host: (!args.bind.is_unspecified()).then(|| host_text(args.bind)),
         port,
-        // Tasks are asked for: nobody calls this one.
-        grpc_port: port,
+        grpc_port: task_port,
+        executor_heartbeat_interval_seconds: REPORT_S,
         scheduler_host: host,
         scheduler_port,
         vcores: tasks,
@@ -105,10 +125,16 @@ fn config(
     })
 }
 
-/// The port, or a free one instead of 0.
-fn free_port(bind: IpAddr, port: u16) -> anyhow::Result<u16> {
-    let cannot = || format!("cannot listen on {bind}, port {port}");
-    Ok(TcpListener::bind((bind, port)).with_context(cannot)?.local_addr()?.port())
+/// The ports for results and for tasks: one and the next, or free ones instead of 0.
+fn ports(bind: IpAddr, port: u16) -> anyhow::Result<(u16, u16)> {
+    let listen = |port: u16| {
+        let cannot = || format!("cannot listen on {bind}, port {port}");
+        TcpListener::bind((bind, port)).with_context(cannot)
+    };
+    let results = listen(port)?;
+    let tasks =
+        listen(if port == 0 { 0 } else { port.checked_add(1).context("--port is too high")? })?;
+    Ok((results.local_addr()?.port(), tasks.local_addr()?.port()))
 }
 
 /// Waits until a scheduler listens.

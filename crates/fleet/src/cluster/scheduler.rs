@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service_with_listener};
@@ -12,11 +12,11 @@ use tokio::net::TcpListener;
 
 use super::args::SchedulerArgs;
 use super::codec::StoreCodec;
-use super::{MOST_MESSAGE_BYTES, until_signal};
+use super::{MOST_MESSAGE_BYTES, SCHEME, host_text, until_signal};
 use crate::sql::STACK_BYTES;
 use crate::talk::say;
 
-/// How long an executor may be silent, and how often that is looked at, in seconds. One that works reports every 5 seconds.
+/// How long an executor may be silent, and how often that is looked at, in seconds. Those of perk report every 5 seconds.
 const EXECUTOR_SILENCE_S: u64 = 20;
 const LOOK_S: u64 = 2;
 
@@ -36,13 +36,20 @@ pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn run(args: &SchedulerArgs) -> anyhow::Result<ExitCode> {
+    let host = match &args.advertise {
+        Some(host) => host.clone(),
+        None if args.bind.is_unspecified() => {
+            bail!("executors cannot call {}: --advertise names this machine", args.bind)
+        }
+        None => host_text(args.bind),
+    };
     let cannot = || format!("cannot listen on {}, port {}", args.bind, args.port);
     let listener = TcpListener::bind((args.bind, args.port)).await.with_context(cannot)?;
     let place = listener.local_addr()?;
     let config = SchedulerConfig {
-        bind_host: args.bind.to_string(),
+        bind_host: host_text(args.bind),
         bind_port: place.port(),
-        external_host: args.bind.to_string(),
+        external_host: host.clone(),
         grpc_server_max_decoding_message_size: MOST_MESSAGE_BYTES,
         grpc_server_max_encoding_message_size: MOST_MESSAGE_BYTES,
         grpc_client_max_message_size: MOST_MESSAGE_BYTES,
@@ -57,7 +64,7 @@ async fn run(args: &SchedulerArgs) -> anyhow::Result<ExitCode> {
     let scheduler =
         create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(cluster, Arc::new(config)).await;
     let scheduler = scheduler.map_err(fault)?;
-    say(format_args!("the scheduler listens: ballista://{place}"));
+    say(format_args!("the scheduler listens: {SCHEME}{host}:{}", place.port()));
     if !args.bind.is_loopback() {
         say(format_args!(
             "whoever reaches {place} can run queries: it has no password and no encryption"

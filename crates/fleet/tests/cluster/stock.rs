@@ -35,6 +35,7 @@ fn start() -> SocketAddr {
         let folder = tempfile::tempdir().unwrap();
         let config = ExecutorProcessConfig {
             port: executor.port(),
+            grpc_port: free().port(),
             scheduler_host: "127.0.0.1".to_owned(),
             scheduler_port: place.port(),
             work_dir: Some(folder.path().to_str().unwrap().to_owned()),
