@@ -3,9 +3,10 @@
 mod faults;
 mod processes;
 mod stock;
+mod sums;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,8 @@ use processes::{Executor, Processes, command};
 
 /// A query that runs for some seconds on all executors.
 const LONG: &str = "SELECT a.service, b.metric, count(*) AS pairs, sum(a.value % 1000 * (b.value % 1000) % 7) AS value \
-                    FROM (SELECT *, unnest(range(0, 60)) AS n FROM samples) a \
-                    JOIN (SELECT *, unnest(range(0, 60)) AS n FROM samples) b ON a.metric = b.metric \
+                    FROM (SELECT *, unnest(range(0, 50)) AS n FROM samples) a \
+                    JOIN (SELECT *, unnest(range(0, 50)) AS n FROM samples) b ON a.metric = b.metric \
                     GROUP BY 1, 2 ORDER BY 1, 2";
 
 /// Queries that need all that a cluster must know: functions of stacks, labels, frames, windows, joins and subqueries.
@@ -95,8 +96,8 @@ fn queries_have_the_rows_of_one_machine() {
     let is_own = |query: &&str| QUERIES.contains(query);
     for query in QUERIES.into_iter().chain(queries(&text)) {
         let here = sql::run(&[&path], &[query, "--json"]);
-        // A store has some of the tables of files.
-        if !is_own(&query) && !here.status.success() {
+        // A store has some of the tables of files, and a plan names the places of files.
+        if !is_own(&query) && (!here.status.success() || query.starts_with("EXPLAIN")) {
             continue;
         }
         let there = ask(&path, &cluster.address, query);
@@ -146,9 +147,4 @@ fn an_executor_that_is_killed_changes_no_row() {
     let output = asked.wait_with_output().unwrap();
     assert_eq!(rows(LONG, &output), here);
     println!("killed after {killed_after:?} of {:?}", begin.elapsed());
-}
-
-/// The folders of an executor have those of jobs.
-fn has_jobs(folder: &PathBuf) -> bool {
-    fs::read_dir(folder).unwrap().flatten().any(|it| it.path().is_dir())
 }

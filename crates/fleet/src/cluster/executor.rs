@@ -28,6 +28,9 @@ use crate::talk::say;
 /// How long a scheduler that starts at the same time is waited for.
 const SCHEDULER_TIME: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
+/// How long results are kept that nobody says are not needed any more, and how often that is looked at, in seconds.
+const KEPT_S: u64 = 24 * 3600;
+const CLEAN_UP_S: u64 = 3600;
 /// How often it reports to the scheduler, in seconds. After five failures it ends.
 const REPORT_S: u64 = 5;
 
@@ -110,6 +113,8 @@ fn config(
         external_host: (!args.bind.is_unspecified()).then(|| host_text(args.bind)),
         port,
         grpc_port: task_port,
+        job_data_ttl_seconds: KEPT_S,
+        job_data_clean_up_interval_seconds: CLEAN_UP_S,
         executor_heartbeat_interval_seconds: REPORT_S,
         scheduler_host: host,
         scheduler_port,
