@@ -138,8 +138,8 @@ fn an_executor_that_is_killed_changes_no_row() {
     let begin = Instant::now();
     let asked = command(&path, LONG, &cluster.address).spawn().unwrap();
     let mut killed = 0;
-    wait_until("an executor works", || {
-        let working = cluster.executors.iter().position(Executor::has_worked);
+    wait_until("results of a part", || {
+        let working = cluster.executors.iter().position(Executor::has_results);
         working.inspect(|&at| killed = at).is_some()
     });
     cluster.executors[killed].kill();

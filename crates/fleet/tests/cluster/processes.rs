@@ -75,11 +75,26 @@ impl Executor {
         Self { process, folder }
     }
 
-    /// Whether it has results of a part of a query.
+    /// Whether it has begun a part of a query: each session has a folder for what does not fit the memory.
     pub(super) fn has_worked(&self) -> bool {
-        let mut names = fs::read_dir(self.folder.path()).unwrap().map(|it| it.unwrap().file_name());
-        // What does not fit the memory of sorts is there, too.
-        names.any(|it| !it.to_string_lossy().starts_with("datafusion-"))
+        !self.names().is_empty()
+    }
+
+    /// Whether it has results of a part of a query that is not over.
+    pub(super) fn has_results(&self) -> bool {
+        self.names().iter().any(|it| !it.starts_with("datafusion-"))
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    /// The CPU time that it has taken, in ticks of the system.
+    pub(super) fn cpu_ticks(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/stat", self.process.child.id())).unwrap();
+        let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
+        fields.skip(11).take(2).map(|it| it.parse::<u64>().unwrap()).sum()
     }
 
     pub(super) fn kill(&mut self) {
