@@ -9,13 +9,19 @@ use super::ClusterAddress;
 /// What others say of a function that they do not know, before its name.
 const NO_FUNCTION: &str = "PhysicalExtensionCodec is not provided for scalar function ";
 
+/// What is said of a connection that broke.
+const NO_CONNECTION: &str = "h2 protocol error";
+
 /// The fault of a query that the scheduler does not take, or does not answer.
 pub(super) fn refused(address: &ClusterAddress, status: &Status) -> DataFusionError {
-    match status.code() {
-        Code::Unavailable | Code::Unknown | Code::Cancelled => {
-            exec_datafusion_err!("{address}: the scheduler was lost during the query")
-        }
-        _ => failed(address, status.message()),
+    let is_lost = match status.code() {
+        Code::Unavailable | Code::Unknown | Code::Cancelled => true,
+        Code::Internal => status.message().contains(NO_CONNECTION),
+        _ => false,
+    };
+    match is_lost {
+        true => exec_datafusion_err!("{address}: the scheduler was lost during the query"),
+        false => failed(address, status.message()),
     }
 }
 

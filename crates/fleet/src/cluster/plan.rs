@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{internal_err, plan_err};
 use datafusion::datasource::sink::DataSinkExec;
 use datafusion::datasource::source::DataSourceExec;
@@ -14,6 +14,7 @@ use datafusion::execution::context::QueryPlanner;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::{
@@ -42,19 +43,20 @@ impl ClusterPlanner {
     }
 
     /// The plan that runs another one on the cluster.
-    fn there(&self, plan: &Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
+    fn there(&self, plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = with_pauses(plan)?;
         let properties = PlanProperties::new(
             EquivalenceProperties::new(plan.schema()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
-        Arc::new(ClusterExec {
-            plan: Arc::clone(plan),
+        Ok(Arc::new(ClusterExec {
+            plan,
             cluster: self.cluster.clone(),
             codec: Arc::clone(&self.codec),
             properties: Arc::new(properties),
-        })
+        }))
     }
 }
 
@@ -77,12 +79,23 @@ impl QueryPlanner for ClusterPlanner {
         // COPY writes its file here.
         match here.downcast_ref::<DataSinkExec>() {
             Some(sink) => {
-                let input = self.there(sink.input());
+                let input = self.there(sink.input())?;
                 replace_children_if_necessary(Arc::clone(&here), vec![input])
             }
-            None => Ok(self.there(&here)),
+            None => self.there(&here),
         }
     }
+}
+
+/// The plan with pauses after joins: these can make rows for hours out of few, and a task is cancelled in pauses only.
+fn with_pauses(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let paused = Arc::clone(plan).transform_up(|node| match node.name().ends_with("JoinExec") {
+        true => {
+            Ok(Transformed::yes(Arc::new(CooperativeExec::new(node)) as Arc<dyn ExecutionPlan>))
+        }
+        false => Ok(Transformed::no(node)),
+    });
+    Ok(paused?.data)
 }
 
 /// Whether a plan reads files of a store. Other plans, such as those of constants, need no cluster.
