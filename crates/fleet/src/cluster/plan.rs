@@ -87,7 +87,7 @@ impl QueryPlanner for ClusterPlanner {
     }
 }
 
-/// The plan with pauses after joins: these can make rows for hours out of few, and a task is cancelled in pauses only.
+/// The plan with pauses after joins: these can make rows for hours out of few, and other tasks of an executor run in pauses.
 fn with_pauses(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let paused = Arc::clone(plan).transform_up(|node| match node.name().ends_with("JoinExec") {
         true => {

@@ -90,13 +90,6 @@ impl Executor {
         entries.map(|it| it.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    /// The CPU time that it has taken, in ticks of the system.
-    pub(super) fn cpu_ticks(&self) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/stat", self.process.child.id())).unwrap();
-        let fields = text.rsplit_once(')').unwrap().1.split_whitespace();
-        fields.skip(11).take(2).map(|it| it.parse::<u64>().unwrap()).sum()
-    }
-
     pub(super) fn kill(&mut self) {
         self.process.kill();
     }
