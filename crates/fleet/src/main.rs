@@ -1,8 +1,9 @@
 //! `perk-fleet`: records all JVMs of a machine, all the time, keeps recordings in stores, asks them with SQL, and serves
 //! them to browsers and Grafana. `perk record`, `perk regressions`, `perk serve` of a store, `perk sql` and `perk store` run
-//! it.
+//! it. `perk-fleet scheduler` and `perk-fleet executor` make clusters of several machines.
 #![forbid(unsafe_code)]
 
+mod cluster;
 mod gzip;
 mod limits;
 mod lock;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+use cluster::{ExecutorArgs, SchedulerArgs};
 use record::RecordArgs;
 use regressions::RegressionsArgs;
 use serve::ServeArgs;
@@ -42,8 +44,10 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Executor(ExecutorArgs),
     Record(Box<RecordArgs>),
     Regressions(RegressionsArgs),
+    Scheduler(SchedulerArgs),
     Serve(ServeArgs),
     Sql(SqlArgs),
     Store(StoreArgs),
@@ -55,8 +59,10 @@ fn main() -> ExitCode {
         Err(error) => return usage(&error),
     };
     let ended = match cli.command {
+        Command::Executor(args) => cluster::executor(&args),
         Command::Record(args) => record::record(&args),
         Command::Regressions(args) => regressions::regressions(&args),
+        Command::Scheduler(args) => cluster::scheduler(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Sql(args) => sql::sql(&args),
         Command::Store(args) => store::store(&args),

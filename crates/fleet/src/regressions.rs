@@ -51,8 +51,8 @@ pub(crate) fn regressions(args: &RegressionsArgs) -> anyhow::Result<ExitCode> {
 
 /// The comparisons of all services.
 async fn compare(args: &RegressionsArgs) -> anyhow::Result<Vec<Comparison>> {
-    let store = Store::open(&args.store.store).await?;
     let (_spill, limits) = limits::of_command(None)?;
+    let store = args.cluster.of_store(Store::open(&args.store.store).await?, &limits)?;
     let until_ms = args.part.until.map_or_else(now_ms, |it| it.unix_ms);
     let default = Moment { unix_ms: until_ms.saturating_sub(DEFAULT_AGE_MS) };
     let since_ms = args.part.since.unwrap_or(default).unix_ms;

@@ -43,7 +43,7 @@ fn serve_page(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     for input in &args.inputs {
         match StoreAddress::of_input(input)? {
             Some(address) => {
-                let store = ServedStore::open(&address, limits.clone())?;
+                let store = ServedStore::open(&address, &args.cluster, limits.clone())?;
                 stores.push(Arc::new(store) as Arc<dyn RecordingStore>);
             }
             None => inputs.push(input.clone()),
@@ -86,8 +86,9 @@ fn serve_api(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let threads = available_parallelism().map_or(2, usize::from);
     let listener = Listener::bind(args.host, args.port.unwrap_or(PYROSCOPE_PORT), threads)?;
     let (client, retry) = (ClientOptions::new(), RetryConfig::default());
-    let store = listener.wait_for(Store::create(&address, client, retry))?;
     let (_spill, limits) = limits::of_command(args.memory.map(|it| it.0))?;
+    let store = listener.wait_for(Store::create(&address, client, retry))?;
+    let store = args.cluster.of_store(store, &limits)?;
     if !args.host.is_loopback() {
         say(format_args!("{}", perk_web::others_can_reach(args.host)));
     }

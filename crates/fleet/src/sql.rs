@@ -35,7 +35,7 @@ use self::output::{Form, Output, Sink};
 /// The longest query. Each of its terms can be a level of a plan, which takes some KiB of the stack.
 const MOST_QUERY_BYTES: usize = 128 << 10;
 /// The stack of the threads that plan and run it: addresses, of which those are memory that are used.
-const STACK_BYTES: usize = 512 << 20;
+pub(crate) const STACK_BYTES: usize = 512 << 20;
 
 /// Runs a query, or a shell.
 ///
@@ -69,7 +69,13 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
     if inputs.is_empty() {
         bail!("no input is given: perk sql FILE \"SELECT ...\"");
     }
-    let inputs = inputs::open(&inputs)?;
+    let cluster = args.cluster.cluster();
+    let inputs = match inputs::open(&inputs)? {
+        Inputs::Recordings(..) if cluster.is_some() => {
+            bail!("--cluster asks a store: perk store add makes one of recordings")
+        }
+        inputs => inputs,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_stack_size(STACK_BYTES)
@@ -85,7 +91,11 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         }
         Inputs::Store(address) => {
             let context = runtime.block_on(async {
-                perk_store::session(&Store::open(&address).await?, &limits).await
+                let store = Store::open(&address).await?;
+                match &cluster {
+                    Some(cluster) => cluster.session(&store, &limits).await,
+                    None => perk_store::session(&store, &limits).await,
+                }
             });
             (context?, perk_store::tables())
         }
@@ -95,6 +105,9 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         Some(query) => runtime.block_on(asked.run(&query, form, args.output.as_deref())),
         None => shell::run(&asked, &runtime),
     };
+    if let Some(cluster) = cluster {
+        runtime.block_on(cluster.end());
+    }
     // Rows that are made now, for a query that was cancelled, are not waited for.
     runtime.shutdown_background();
     ended

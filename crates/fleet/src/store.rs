@@ -223,8 +223,8 @@ async fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     if !is_packed && !name.ends_with(".hprof") && !perk_open::is_stream(path) {
         bail!("{name}: use .hprof or .hprof.zst; perk convert writes it in other formats");
     }
-    let store = Store::open(&args.store.store).await?;
     let (_spill, limits) = limits::of_command(None)?;
+    let store = args.cluster.of_store(Store::open(&args.store.store).await?, &limits)?;
     let profile = store.profile(&args.question(), &limits).await?;
     let mut plain = Vec::new();
     perk_hprof::write_packed(&profile.pruned(), &mut plain)?;

@@ -21,7 +21,7 @@ const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
 /// A store that is served.
-pub(super) struct Served {
+pub(crate) struct Served {
     child: Child,
     log: PathBuf,
     pub(super) url: String,
@@ -31,7 +31,7 @@ pub(super) struct Served {
 
 impl Served {
     /// Serves a store, with more arguments.
-    pub(super) fn start(store: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn start(store: &Path, arguments: &[&str]) -> Self {
         let log = store.with_extension("log");
         let perk = Path::new(env!("CARGO_BIN_EXE_perk-fleet")).with_file_name("perk");
         let mut command = Command::new(perk);
@@ -90,7 +90,7 @@ impl Served {
 
     /// The sum of the courses of a type.
     #[track_caller]
-    pub(super) fn sum(&self, id: &str, selector: &str) -> u64 {
+    pub(crate) fn sum(&self, id: &str, selector: &str) -> u64 {
         let message = json!({"profile_typeID": id, "label_selector": selector, "step": 15.0});
         let answer = self.ask("SelectSeries", &message);
         let series = answer["series"].as_array().into_iter().flatten();

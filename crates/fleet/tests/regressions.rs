@@ -30,7 +30,7 @@ public class Till {
 const JVMS: usize = 4;
 
 /// A store with two versions of the program, the second of which has a slower method.
-fn of_two_versions() -> StoreFolder {
+pub(crate) fn of_two_versions() -> StoreFolder {
     let classes = fixture::compile_text("Till", PROGRAM);
     let store = StoreFolder::new();
     for (version, part) in [("1.4.1", "1"), ("1.4.2", "5")] {
@@ -55,7 +55,7 @@ fn of_two_versions() -> StoreFolder {
     store
 }
 
-fn regressions(store: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn regressions(store: &Path, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
     command.arg("regressions").arg(store).args(arguments).stdin(Stdio::null()).output().unwrap()
 }

@@ -1,6 +1,6 @@
 //! `perk-fleet sql` over recordings of real JVMs.
 
-mod answers;
+pub(crate) mod answers;
 mod events;
 mod faults;
 mod heap;

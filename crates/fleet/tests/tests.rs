@@ -1,5 +1,6 @@
 //! `perk-fleet` with real JVMs.
 
+mod cluster;
 mod documentation;
 mod pyroscope_api;
 mod record;

@@ -5,7 +5,7 @@ use std::fmt;
 use perk_profile::Timestamp;
 
 /// The milliseconds of an hour.
-const HOUR_MS: i64 = 3_600_000;
+pub(crate) const HOUR_MS: i64 = 3_600_000;
 /// The hours of a day.
 const DAY_HOURS: i64 = 24;
 

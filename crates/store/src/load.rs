@@ -6,6 +6,7 @@ mod index;
 mod labels;
 mod no_answer;
 mod recording_facts;
+mod session_sums;
 mod sums;
 mod totals;
 
@@ -21,6 +22,7 @@ use perk_profile::{Metric, Profile};
 use perk_tables::Limits;
 use tokio::task::JoinHandle;
 
+use crate::file_place::FilePlace;
 use crate::file_reader::FileReader;
 use crate::layout::Table;
 use crate::question::Question;
@@ -88,6 +90,9 @@ impl Store {
         limits: &Limits,
     ) -> Result<Sums> {
         let most = limits.memory_bytes / SUM_BYTES;
+        if let Some(session) = &self.session {
+            return self.sums_of_session(session, pieces, facts, question, most).await;
+        }
         let question = Arc::new(question.clone());
         let files = self.files(pieces, Table::Samples).await?;
         let parts = stream::iter(files).map(|file| {
@@ -145,7 +150,8 @@ impl Store {
         context: &SessionContext,
         pieces: Vec<HourPieces>,
     ) -> Result<DataFrame> {
-        let table = StoreTable::of_pieces(self.clone(), Table::Samples, pieces);
+        let table =
+            StoreTable::of_pieces(self.clone(), FilePlace::of_session()?, Table::Samples, pieces);
         let columns = schema::of(Table::Samples);
         let columns: Vec<_> = columns.fields().iter().map(|it| col(it.name())).collect();
         Ok(context.read_table(Arc::new(table))?.select(columns)?)

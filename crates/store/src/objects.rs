@@ -61,6 +61,33 @@ impl StoreAddress {
         is_store.then(|| Self::parse(&text)).transpose()
     }
 
+    /// The same place with the whole path of a folder, as processes with other current folders need it.
+    ///
+    /// # Errors
+    /// The folder is not there, in one line.
+    pub(crate) fn whole(&self) -> Result<Self> {
+        match self {
+            Self::Folder(path) => {
+                let whole = path.canonicalize().with_context(|| path.display().to_string())?;
+                Ok(Self::Folder(whole))
+            }
+            Self::Bucket(url) => Ok(Self::Bucket(url.clone())),
+        }
+    }
+
+    /// The address as text that is parsed again.
+    ///
+    /// # Errors
+    /// The name of the folder is no text.
+    pub(crate) fn as_text(&self) -> Result<&str> {
+        match self {
+            Self::Folder(path) => path
+                .to_str()
+                .with_context(|| format!("{}: the name of the folder is no text", path.display())),
+            Self::Bucket(url) => Ok(url.as_str()),
+        }
+    }
+
     /// Whether the text is the address of a bucket.
     pub fn is_bucket(text: &str) -> bool {
         text.split_once("://").is_some_and(|it| BUCKETS.contains(&it.0))

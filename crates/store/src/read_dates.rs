@@ -1,6 +1,6 @@
 //! The services and dates that queries have read, and what functions need of them.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Result;
@@ -10,22 +10,37 @@ use tokio::task::block_in_place;
 
 use crate::hour::Hour;
 use crate::layout::Slot;
+use crate::piece_id::PieceId;
 use crate::selection::{HourPieces, Selection};
-use crate::store::Store;
+use crate::store::{Store, StoreSource};
 
-/// The services and dates whose files queries have read.
+/// The services and hours whose files queries have read, with their pieces.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReadDates(Arc<Mutex<BTreeSet<Slot>>>);
+pub(crate) struct ReadDates(Arc<Mutex<BTreeMap<Slot, Vec<PieceId>>>>);
 
 impl ReadDates {
-    pub(crate) fn add(&self, hours: Vec<HourPieces>) {
-        let mut dates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        dates.extend(hours.into_iter().map(|it| it.slot.of_date()));
+    /// Those that someone else has read.
+    pub(crate) fn of(dates: Vec<Slot>) -> Self {
+        Self(Arc::new(Mutex::new(dates.into_iter().map(|it| (it, Vec::new())).collect())))
     }
 
-    fn all(&self) -> Vec<Slot> {
-        let dates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        dates.iter().cloned().collect()
+    pub(crate) fn add(&self, hours: Vec<HourPieces>) {
+        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        read.extend(hours.into_iter().map(|it| (it.slot, it.pieces)));
+    }
+
+    /// The services and dates, each by its first hour.
+    pub(crate) fn all(&self) -> Vec<Slot> {
+        let read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut dates: Vec<_> = read.keys().map(|it| it.clone().of_date()).collect();
+        dates.dedup();
+        dates
+    }
+
+    /// An id of all pieces.
+    pub(crate) fn id(&self) -> PieceId {
+        let read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        PieceId::of(format!("{read:?}").as_bytes())
     }
 }
 
@@ -34,15 +49,15 @@ type Load<T> = for<'a> fn(&'a Store, Vec<HourPieces>) -> BoxFuture<'a, Result<T>
 
 /// What functions need of the dates that queries have read.
 pub(crate) struct OfReadDates<T> {
-    store: Store,
+    source: StoreSource,
     read: ReadDates,
     load: Load<T>,
     known: Mutex<Option<(Vec<Slot>, Arc<T>)>>,
 }
 
 impl<T> OfReadDates<T> {
-    pub(crate) fn new(store: &Store, read: &ReadDates, load: Load<T>) -> Self {
-        Self { store: store.clone(), read: read.clone(), load, known: Mutex::new(None) }
+    pub(crate) fn new(source: &StoreSource, read: &ReadDates, load: Load<T>) -> Self {
+        Self { source: source.clone(), read: read.clone(), load, known: Mutex::new(None) }
     }
 
     /// It is read when more dates were asked than before.
@@ -51,23 +66,33 @@ impl<T> OfReadDates<T> {
     /// The store cannot be read, in one line.
     pub(crate) fn get(&self) -> Result<Arc<T>> {
         let dates = self.read.all();
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, found)) = &*known
-            && *of == dates
+        if let Ok(known) = self.known.try_lock()
+            && let Some(found) = of_dates(&known, &dates)
         {
-            return Ok(Arc::clone(found));
+            return Ok(found);
         }
-        // Functions are called by threads of the runtime, which does its other work meanwhile.
-        let found = block_in_place(|| {
-            Handle::current().block_on(async {
-                let pieces = self.store.pieces(&Dates(&dates)).await?;
-                (self.load)(&self.store, pieces).await
-            })
-        })?;
-        let found = Arc::new(found);
-        *known = Some((dates, Arc::clone(&found)));
-        Ok(found)
+        // Functions are called by threads of the runtime, which does its other work meanwhile. That is so of threads that
+        // wait for the one that reads, too.
+        block_in_place(|| {
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(found) = of_dates(&known, &dates) {
+                return Ok(found);
+            }
+            let found = Handle::current().block_on(async {
+                let store = self.source.open()?;
+                let pieces = store.pieces(&Dates(&dates)).await?;
+                (self.load)(&store, pieces).await
+            })?;
+            let found = Arc::new(found);
+            *known = Some((dates, Arc::clone(&found)));
+            Ok(found)
+        })
     }
+}
+
+/// What is known, if it is of these dates.
+fn of_dates<T>(known: &Option<(Vec<Slot>, Arc<T>)>, dates: &[Slot]) -> Option<Arc<T>> {
+    known.as_ref().filter(|(of, _)| of == dates).map(|(_, found)| Arc::clone(found))
 }
 
 /// Services and dates.

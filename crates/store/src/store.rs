@@ -5,7 +5,6 @@ use std::fs;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow};
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::prelude::SessionContext;
 use object_store::path::Path;
 use object_store::{
@@ -13,6 +12,7 @@ use object_store::{
 };
 use perk_tables::Limits;
 
+use crate::file_place::FilePlace;
 use crate::layout::STORE_FILE;
 use crate::manifest::StoreFile;
 use crate::objects::{StoreAddress, reason};
@@ -30,6 +30,8 @@ pub struct Store {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) root: Path,
     address: StoreAddress,
+    /// Who makes sums of its rows; this process, if it is `None`.
+    pub(crate) session: Option<SessionContext>,
 }
 
 impl fmt::Debug for Store {
@@ -93,9 +95,10 @@ impl Store {
         Ok(this)
     }
 
+    /// A store that is known to be there.
     fn at(address: &StoreAddress, client: ClientOptions, retry: RetryConfig) -> Result<Self> {
         let (objects, root) = address.objects(client, retry)?;
-        Ok(Self { objects, root, address: address.clone() })
+        Ok(Self { objects, root, address: address.clone(), session: None })
     }
 
     /// Whether the store is there.
@@ -149,15 +152,43 @@ impl Store {
         anyhow!("{self}: {manifest}: not a manifest that this perk knows")
     }
 
-    /// The name under which sessions of DataFusion know its objects.
-    pub(crate) fn object_url() -> Result<ObjectStoreUrl> {
-        Ok(ObjectStoreUrl::parse("perk-store://store")?)
+    /// Where it is.
+    pub fn address(&self) -> &StoreAddress {
+        &self.address
+    }
+
+    /// The same store, whose sums a session makes: that of a cluster, whose machines see the store at the same address.
+    pub fn with_session(self, session: SessionContext) -> Self {
+        Self { session: Some(session), ..self }
     }
 
     /// A session without tables that knows its objects.
     pub(crate) fn context(&self, limits: &Limits) -> Result<SessionContext> {
         let context = perk_tables::context(limits)?;
-        context.register_object_store(Self::object_url()?.as_ref(), Arc::clone(&self.objects));
+        let place = FilePlace::of_session()?;
+        context.register_object_store(place.url.as_ref(), Arc::clone(&self.objects));
         Ok(context)
+    }
+}
+
+/// A store that is open, or is opened when it is needed: machines of a cluster hand on what they do not read.
+#[derive(Clone, Debug)]
+pub(crate) enum StoreSource {
+    Open(Store),
+    At(StoreAddress),
+}
+
+impl StoreSource {
+    /// The store.
+    ///
+    /// # Errors
+    /// This machine does not have it, in one line.
+    pub(crate) fn open(&self) -> Result<Store> {
+        match self {
+            StoreSource::Open(store) => Ok(store.clone()),
+            StoreSource::At(address) => {
+                Store::at(address, ClientOptions::new(), RetryConfig::default())
+            }
+        }
     }
 }

@@ -21,8 +21,10 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_optimizer::pruning::{PruningPredicate, PruningPredicateBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
+use object_store::ObjectMeta;
 use perk_tables::fault;
 
+use crate::file_place::FilePlace;
 use crate::hour::Hour;
 use crate::layout::{Slot, Table};
 use crate::read_dates::ReadDates;
@@ -34,6 +36,7 @@ use crate::store::{INDEX_BYTES, Store};
 #[derive(Debug)]
 pub(crate) struct StoreTable {
     store: Store,
+    place: FilePlace,
     table: Table,
     schema: TableSchema,
     /// The pieces; those of the whole store, as it is when the table is read, if `None`.
@@ -42,7 +45,7 @@ pub(crate) struct StoreTable {
 }
 
 impl StoreTable {
-    pub(crate) fn new(store: Store, table: Table, read: ReadDates) -> Self {
+    pub(crate) fn new(store: Store, place: FilePlace, table: Table, read: ReadDates) -> Self {
         let mut folders: Vec<FieldRef> = vec![
             Arc::new(Field::new("service", DataType::Utf8, false)),
             Arc::new(Field::new("date", DataType::Date32, false)),
@@ -52,12 +55,17 @@ impl StoreTable {
         }
         let schema =
             TableSchema::builder(schema::of(table)).with_table_partition_cols(folders).build();
-        Self { store, table, schema, pieces: None, read }
+        Self { store, place, table, schema, pieces: None, read }
     }
 
     /// The table of these pieces alone.
-    pub(crate) fn of_pieces(store: Store, table: Table, pieces: Vec<HourPieces>) -> Self {
-        Self { pieces: Some(pieces), ..Self::new(store, table, ReadDates::default()) }
+    pub(crate) fn of_pieces(
+        store: Store,
+        place: FilePlace,
+        table: Table,
+        pieces: Vec<HourPieces>,
+    ) -> Self {
+        Self { pieces: Some(pieces), ..Self::new(store, place, table, ReadDates::default()) }
     }
 
     /// The values of the folders' names.
@@ -116,17 +124,16 @@ impl TableProvider for StoreTable {
         }
         let files = files.into_iter().map(|file| {
             let values = self.folders(&file.slot);
-            PartitionedFile::new_from_meta(file.meta)
-                .with_partition_values(values)
-                .with_metadata_size_hint(INDEX_BYTES)
+            let location = self.place.path(file.meta.location)?;
+            let file = PartitionedFile::new_from_meta(ObjectMeta { location, ..file.meta });
+            Ok(file.with_partition_values(values).with_metadata_size_hint(INDEX_BYTES))
         });
+        let files: Vec<_> = files.collect::<anyhow::Result<_>>().map_err(fault)?;
         let source = ParquetSource::new(self.schema.clone())
             .with_pushdown_filters(false)
             .with_metadata_size_hint(INDEX_BYTES);
-        let url = Store::object_url().map_err(fault)?;
-        let groups =
-            FileGroup::new(files.collect()).split_files(session.config().target_partitions());
-        let config = FileScanConfigBuilder::new(url, Arc::new(source))
+        let groups = FileGroup::new(files).split_files(session.config().target_partitions());
+        let config = FileScanConfigBuilder::new(self.place.url.clone(), Arc::new(source))
             .with_file_groups(groups)
             .with_projection_indices(projection.cloned())?
             .with_limit(limit)

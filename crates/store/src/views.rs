@@ -5,20 +5,15 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use datafusion::catalog::MemorySchemaProvider;
 use datafusion::catalog::SchemaProvider;
-use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use perk_tables::{ColumnInfo, Limits, Recording, TableInfo};
+use perk_tables::{ColumnInfo, Limits, TableInfo};
 
-use crate::label_function::LabelFunction;
+use crate::file_place::FilePlace;
+use crate::functions;
 use crate::layout::Table;
-use crate::load::Sources;
 use crate::profile_table::{self, ProfileTable, TableFunction};
-use crate::read_dates::{OfReadDates, ReadDates};
-use crate::selection::HourPieces;
-use crate::stacks::StackPaths;
-use crate::store::Store;
+use crate::read_dates::ReadDates;
+use crate::store::{Store, StoreSource};
 use crate::tables::StoreTable;
 
 /// The schema of the files.
@@ -202,16 +197,40 @@ pub fn tables() -> Vec<TableInfo> {
 /// The folder for what does not fit the memory cannot be made, or the views do not fit the files.
 pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
     let context = store.context(limits)?;
+    add_tables(store, FilePlace::of_session()?, limits, &context).await?;
+    Ok(context)
+}
+
+/// Adds the tables of a store and perk's functions to a session of a cluster, whose machines see the store at the same
+/// address, and make its sums.
+///
+/// # Errors
+/// Other machines cannot be told of the store, or the views do not fit the files.
+pub async fn add_to_cluster_session(
+    store: &Store,
+    limits: &Limits,
+    context: &SessionContext,
+) -> Result<()> {
+    add_tables(store, FilePlace::of_cluster(store.address())?, limits, context).await
+}
+
+async fn add_tables(
+    store: &Store,
+    place: FilePlace,
+    limits: &Limits,
+    context: &SessionContext,
+) -> Result<()> {
     let read = ReadDates::default();
     let files = Arc::new(MemorySchemaProvider::new());
     for table in Table::ALL {
-        let provider = StoreTable::new(store.clone(), table, read.clone());
+        let provider = StoreTable::new(store.clone(), place.clone(), table, read.clone());
         files.register_table(table.name().to_owned(), Arc::new(provider))?;
     }
     let catalog = context.catalog("datafusion").ok_or_else(|| anyhow!("there is no catalog"))?;
     catalog.register_schema(FILES, files)?;
-    let sources = OfReadDates::new(store, &read, load_sources);
-    context.register_udf(ScalarUDF::new_from_impl(LabelFunction::new(sources)));
+    for function in functions::of(&StoreSource::Open(store.clone()), &read) {
+        context.register_udf(function);
+    }
     for view in VIEWS {
         let provider = context.sql(view.query).await?.into_view();
         context.register_table(view.name, provider)?;
@@ -221,23 +240,6 @@ pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
         let table = ProfileTable::new(store, limits, &places, made);
         context.register_table(&*name, Arc::new(table))?;
     }
-    TableFunction::register(&context, store, limits, &places);
-    let stacks = OfReadDates::new(store, &read, load_stacks);
-    perk_tables::register_functions(&context, move || Ok(Arc::clone(&*stacks.get()?)));
-    Ok(context)
-}
-
-/// The stacks of pieces, as a recording without numbers.
-fn load_stacks(store: &Store, pieces: Vec<HourPieces>) -> BoxFuture<'_, Result<Arc<[Recording]>>> {
-    async move {
-        let files = store.files(&pieces, Table::Stacks).await?;
-        let StackPaths { profile, .. } = store.stacks(&files, |_| true).await?;
-        Ok(Arc::from([Recording::new(1, store.to_string(), profile, None)]))
-    }
-    .boxed()
-}
-
-/// The labels of the recordings of pieces.
-fn load_sources(store: &Store, pieces: Vec<HourPieces>) -> BoxFuture<'_, Result<Sources>> {
-    async move { store.sources(&pieces).await }.boxed()
+    TableFunction::register(context, store, limits, &places);
+    Ok(())
 }

@@ -25,11 +25,17 @@ pub fn register(
     context: &SessionContext,
     recordings: impl Fn() -> anyhow::Result<Arc<[Recording]>> + Send + Sync + 'static,
 ) {
+    all(recordings).into_iter().for_each(|function| context.register_udf(function));
+}
+
+/// The functions, for sessions that know them in another way.
+pub fn all(
+    recordings: impl Fn() -> anyhow::Result<Arc<[Recording]>> + Send + Sync + 'static,
+) -> Vec<ScalarUDF> {
     let book = Arc::new(StackBook { recordings: Box::new(recordings), places: Mutex::default() });
-    for kind in [Kind::Contains, Kind::Frames, Kind::Leaf, Kind::Root, Kind::Owner] {
-        let function = StackFunction::new(kind, Arc::clone(&book));
-        context.register_udf(ScalarUDF::new_from_impl(function));
-    }
+    let kinds = [Kind::Contains, Kind::Frames, Kind::Leaf, Kind::Root, Kind::Owner];
+    let function = |kind| ScalarUDF::new_from_impl(StackFunction::new(kind, Arc::clone(&book)));
+    kinds.map(function).into()
 }
 
 /// The recordings that have stacks.
@@ -49,8 +55,9 @@ struct Places {
 
 impl StackBook {
     fn places(&self) -> Result<Arc<Places>> {
-        let mut known = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        // They can wait for a store, which threads that wait for a lock would hold up.
         let recordings = (self.recordings)().map_err(fault)?;
+        let mut known = self.places.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some(places) if Arc::ptr_eq(&places.recordings, &recordings) => Ok(Arc::clone(places)),
             _ => Ok(Arc::clone(known.insert(Arc::new(Places::new(recordings))))),

@@ -26,7 +26,7 @@ mod table_functions;
 
 pub use events::{EventFile, Events, Names};
 pub use fault::fault;
-pub use functions::register as register_functions;
+pub use functions::{all as stack_functions, register as register_functions};
 pub use heap::tables as heap_tables;
 pub use heap_dump::HeapDump;
 pub use profile::tables;

@@ -4,6 +4,9 @@ use std::str::FromStr;
 
 use clap::Args;
 
+/// The option that selects nothing.
+const CLUSTER: &str = "--cluster";
+
 /// The part of a store to read.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Options of a store")]
@@ -17,19 +20,27 @@ pub(crate) struct PartArgs {
     /// Only numbers of the store up to this time
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
+    /// Let a cluster of perk-fleet add up the numbers of the store
+    #[arg(long, value_name = "ballista://HOST:PORT")]
+    pub(crate) cluster: Option<String>,
 }
 
 impl PartArgs {
     /// The options that are given, with their values.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let options =
-            [("--service", &self.service), ("--since", &self.since), ("--until", &self.until)];
+        let options = [
+            ("--service", &self.service),
+            ("--since", &self.since),
+            ("--until", &self.until),
+            (CLUSTER, &self.cluster),
+        ];
         options.into_iter().filter_map(|(option, value)| Some((option, value.as_deref()?)))
     }
 
     /// What it selects, for people.
     pub(crate) fn words(&self) -> Vec<String> {
-        let words = self.given().map(|(option, value)| match option {
+        let selecting = self.given().filter(|it| it.0 != CLUSTER);
+        let words = selecting.map(|(option, value)| match option {
             "--service" => value.to_owned(),
             _ => format!("{} {value}", option.trim_start_matches('-')),
         });

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::Args;
 use perk_analysis::LabelPattern;
 
+use crate::cluster::ClusterArg;
 use crate::store::args::{PartArgs, StoreArg};
 
 /// List the methods whose share changed beyond chance, from version to version
@@ -43,6 +44,8 @@ pub(crate) struct RegressionsArgs {
     /// Leave out changes of a share below this
     #[arg(long, value_name = "SHARE", default_value = "0.5%")]
     pub(super) min: Percent,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArg,
     /// Write all changes as JSON
     #[arg(long)]
     pub(super) json: bool,

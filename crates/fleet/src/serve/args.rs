@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::cluster::ClusterArg;
 use crate::pyroscope_api::PushLimits;
 use crate::values::Size;
 
@@ -50,6 +51,8 @@ pub(crate) struct ServeArgs {
     /// The most memory for the numbers of a part of a store [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Size>,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArg,
     /// The most pushes in a second
     #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().per_second, requires = "pyroscope_api")]
     pub(super) push_rate: u32,

@@ -16,6 +16,7 @@ use perk_tables::Limits;
 use perk_web::{RecordingStore, Service, ServicePart, StoreFault};
 use tokio::runtime::Runtime;
 
+use crate::cluster::ClusterArg;
 use crate::store::args::now_ms;
 
 /// How long a list holds: a page asks for it every few seconds, and a bucket takes money for each list.
@@ -64,9 +65,13 @@ impl ServedStore {
     ///
     /// # Errors
     /// There is none, or it cannot be read, in one line.
-    pub(super) fn open(address: &StoreAddress, limits: Limits) -> anyhow::Result<Self> {
+    pub(super) fn open(
+        address: &StoreAddress,
+        cluster: &ClusterArg,
+        limits: Limits,
+    ) -> anyhow::Result<Self> {
         let runtime = Runtime::new()?;
-        let store = runtime.block_on(Store::open(address))?;
+        let store = cluster.of_store(runtime.block_on(Store::open(address))?, &limits)?;
         Ok(Self { store, limits, runtime, spans: Lists::new(), states: Lists::new() })
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::output::Form;
+use crate::cluster::ClusterArg;
 use crate::values::Size;
 use anyhow::Context;
 use clap::Args;
@@ -38,6 +39,8 @@ pub(crate) struct SqlArgs {
     /// The most memory of a query; sorts, joins and sums that need more continue on disk [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Size>,
+    #[command(flatten)]
+    pub(crate) cluster: ClusterArg,
     /// Allow COPY TO, which writes files
     #[arg(long)]
     pub(crate) write: bool,

@@ -9,6 +9,7 @@ use perk_analysis::LabelPattern;
 use perk_profile::Timestamp;
 use perk_store::{Detail, KeptLabels, KeptTimes, Question, StoreAddress};
 
+use crate::cluster::ClusterArg;
 use crate::values::{Age, KeyValue, Size};
 
 /// Keep recordings in a folder or a bucket, as tables
@@ -128,6 +129,8 @@ pub(super) struct ExportArgs {
     /// Of the labels that --without labels leaves out, keep those of this key (repeatable)
     #[arg(long, value_name = "KEY")]
     pub(super) keep_label: Vec<String>,
+    #[command(flatten)]
+    pub(super) cluster: ClusterArg,
     /// The file, .hprof or .hprof.zst, or - for stdout: perk convert writes it in other formats
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: PathBuf,

@@ -15,7 +15,7 @@ use super::events::Orders;
 use super::{heap, recordings, rows, rows_of, run, sample};
 
 /// The queries of a part of the documentation.
-fn queries(text: &str) -> Vec<&str> {
+pub(crate) fn queries(text: &str) -> Vec<&str> {
     text.split("```sql\n").skip(1).map(|query| query.split_once("```").unwrap().0).collect()
 }
 
