@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use ballista_core::planner::scans_only_information_schema;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -72,8 +73,9 @@ impl QueryPlanner for ClusterPlanner {
                 "EXPLAIN ANALYZE measures a query on this machine: leave out --cluster"
             );
         }
+        let is_of_names = scans_only_information_schema(plan)?;
         let here = DefaultPhysicalPlanner::default().create_physical_plan(plan, session).await?;
-        if matches!(plan, LogicalPlan::Explain(_)) || !reads_files(&here)? {
+        if is_of_names || matches!(plan, LogicalPlan::Explain(_)) || !reads_files(&here)? {
             return Ok(here);
         }
         // COPY writes its file here.
