@@ -16,7 +16,7 @@ This demo
   1. gets a JDK, if it is missing
   2. builds perk and perk-fleet, which takes long the first time, then nothing
   3. records three JVMs of version 1.4.1 of a small program into a store, then three of version 1.4.2 (35 seconds)
-and ends with the method that got slower, the page of the comparison, and three commands to try.
+and ends with the method that got slower, the page of the comparison, and the store in a browser until Ctrl-C.
 
 PLAN
     exit
@@ -74,8 +74,23 @@ cat <<NEXT
 
 Both versions as one flame graph: $PWD/$out/diff.html
 
-To try next
+Try next
   perk report $store --service till --by version --tree
   perk diff $store --service till --base version=1.4.1 --new version=1.4.2 --normalize
-  perk sql $store "SELECT labels['version'] AS version, leaf(stack), sum(cpu_ns) FROM samples GROUP BY 1, 2 ORDER BY 3 DESC LIMIT 10"
+  perk sql $store "SELECT labels['version'] AS version, class, method, sum(self) FROM methods WHERE metric = 'samples' GROUP BY 1, 2, 3 ORDER BY 4 DESC LIMIT 10"
 NEXT
+
+echo
+echo "== perk serve $store"
+"$perk" serve "$store" >"$out/serve.url" 2>"$out/serve.log" &
+started=($!)
+for _ in {1..100}; do
+    [[ ! -s $out/serve.url ]] || break
+    sleep 0.1
+done
+echo "The store in a browser: $(cat "$out/serve.url" "$out/serve.log")"
+# Nobody looks at the page where nobody looks at this.
+if [[ -t 1 ]]; then
+    echo "Ctrl-C ends it."
+    wait "${started[@]}"
+fi

@@ -198,7 +198,7 @@ fn it_is_what_the_jvm_s_own_dump_of_the_same_moment_has() {
         let dump = |running: &mut RunningJava| {
             running.signal(Signal::QUIT);
             running.wait_until("a dump", |it| {
-                std::fs::read(it.dir().join(FILE)).is_ok_and(|bytes| Heap::read(&bytes).ends == 1)
+                std::fs::read(it.dir().join(FILE)).is_ok_and(|bytes| binary_ends(&bytes) == 1)
             });
         };
         jcmd(&["GC.heap_dump", "-all", other.to_str().unwrap()]);
@@ -321,9 +321,19 @@ fn ends(folder: &Path, options: &str) -> usize {
     std::fs::read(folder.join(FILE)).map_or(0, |bytes| ends_in(&bytes, options))
 }
 
+/// The dumps of a file that may still be written, and then ends anywhere.
+fn binary_ends(bytes: &[u8]) -> usize {
+    let Ok((_, mut stream)) = Stream::new(bytes) else { return 0 };
+    let mut ends = 0;
+    while let Ok(Some(record)) = stream.next() {
+        ends += usize::from(matches!(record, Record::DumpEnd));
+    }
+    ends
+}
+
 fn ends_in(bytes: &[u8], options: &str) -> usize {
     if options.contains("format=b") {
-        Heap::read(bytes).ends
+        binary_ends(bytes)
     } else {
         bytes.split(|byte| *byte == b'\n').filter(|line| line == b"HEAP DUMP END").count()
     }

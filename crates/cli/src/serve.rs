@@ -20,8 +20,12 @@ use perk_attach::jvms::{Jvm, find};
 
 /// Serves until Ctrl-C. Stores, and what is served with them, are left to `perk-fleet`.
 pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
-    if args.inputs.iter().any(|input| is_store(input)) {
+    // A store is made for the pushes, if there is none.
+    if args.stores.pyroscope_api || args.inputs.iter().any(|input| is_store(input)) {
         return serve_stores(args);
+    }
+    if let Some((name, _)) = args.stores.given().first() {
+        bail!("{name} is an option of stores, and no input is a store");
     }
     if let Some(folder) = args.source.iter().find(|folder| !folder.is_dir()) {
         bail!("--source {} is no folder", folder.display());
@@ -39,7 +43,7 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         inputs: files,
         jvms: watched.iter().zip(places).map(source).collect(),
         host: args.host,
-        port: args.port,
+        port: args.port.unwrap_or(0),
         token,
         source_folders: args.source.clone(),
         read: perk_open::Options {
@@ -74,9 +78,13 @@ pub(crate) fn serve(args: &ServeArgs) -> anyhow::Result<ExitCode> {
 /// Becomes `perk-fleet serve`.
 fn serve_stores(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     no_options_of_recordings(args)?;
-    let ServeArgs { inputs, port, open, host, token_file, source, timeout: _, agent: _ } = args;
-    let mut arguments: Vec<OsString> =
-        vec![format!("--port={port}").into(), format!("--host={host}").into()];
+    let ServeArgs { inputs, port, open, host, token_file, source, stores, timeout: _, agent: _ } =
+        args;
+    let mut arguments: Vec<OsString> = vec![format!("--host={host}").into()];
+    arguments.extend(port.map(|it| format!("--port={it}").into()));
+    for (name, value) in stores.given() {
+        arguments.push(value.map_or(name.into(), |it| format!("{name}={it}").into()));
+    }
     if *open {
         arguments.push("--open".into());
     }

@@ -149,6 +149,8 @@ fn wrong_arguments_are_one_line() {
         (&["serve", "--token-file", "none", "app.collapsed"], &["cannot read none"]),
         (&["serve", "--source", "none", "app.collapsed"], &["--source none is no folder"]),
         (&["serve", "--port", "99999", "app.collapsed"], &["99999"]),
+        (&["serve", "--memory", "1g", "app.collapsed"], &["--memory", "no input is a store"]),
+        (&["serve", "--push-rate", "1", "app.collapsed"], &["--pyroscope-api"]),
         (
             &["serve", "--host", "192.0.2.1", "--token-file", "token", "app.collapsed"],
             &["others may read"],

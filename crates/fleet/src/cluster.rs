@@ -113,7 +113,8 @@ impl Cluster {
         limits: &Limits,
     ) -> anyhow::Result<SessionContext> {
         let context = self.context(limits)?;
-        perk_store::add_to_cluster_session(store, &context).await?;
+        let store = self.store(store.clone(), limits)?;
+        perk_store::add_to_cluster_session(&store, limits, &context).await?;
         Ok(context)
     }
 

@@ -25,9 +25,11 @@ pub(crate) fn of_command(memory_bytes: Option<u64>) -> anyhow::Result<(TempDir, 
     Ok((spill, limits))
 }
 
-/// A quarter of the machine's memory, or 1 GiB if that is not known.
+/// A quarter of the machine's memory, or 1 GiB if that is not known; at most half of what it and the control groups of this
+/// process leave.
 fn default_memory() -> usize {
     let info = rustix::system::sysinfo();
     let bytes = (info.totalram as usize).saturating_mul(info.mem_unit as usize);
-    if bytes == 0 { 1 << 30 } else { bytes / MEMORY_PART }
+    let part = if bytes == 0 { 1 << 30 } else { bytes / MEMORY_PART };
+    perk_heap::free_memory_bytes().map_or(part, |free| part.min((free / 2) as usize))
 }

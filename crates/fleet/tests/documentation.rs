@@ -17,7 +17,7 @@ fn docs_have_all_columns() {
     );
     check(
         "docs/store.md",
-        "without files beside it.\n\n",
+        "<!-- the tables of stores -->\n\n",
         "<!-- end of the tables -->",
         perk_store::tables(),
     );

@@ -1,4 +1,4 @@
-//! `perk-fleet serve STORE --pyroscope-api`, asked as Grafana's data source asks it.
+//! `perk serve STORE --pyroscope-api`, asked as Grafana's data source asks it.
 
 mod pushes;
 
@@ -33,7 +33,8 @@ impl Served {
     /// Serves a store, with more arguments.
     pub(crate) fn start(store: &Path, arguments: &[&str]) -> Self {
         let log = store.with_extension("log");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
+        let perk = Path::new(env!("CARGO_BIN_EXE_perk-fleet")).with_file_name("perk");
+        let mut command = Command::new(perk);
         command.arg("serve").arg(store).args(["--pyroscope-api", "--port", "0"]).args(arguments);
         let child = command.stdin(Stdio::null()).stderr(fs::File::create(&log).unwrap()).spawn();
         let started_ms = UNIX_EPOCH.elapsed().unwrap().as_millis().try_into().unwrap();
@@ -288,7 +289,7 @@ fn labels_select_and_group() {
     assert_eq!((small.total, small.own.values().sum::<u64>()), (all, all));
     let begin = &whole.outermost[0];
     let site = flame(json!({"stack_trace_selector": {"call_site": [{"name": begin}]}}));
-    assert_eq!(&site.outermost, &[begin.clone()]);
+    assert_eq!(&site.outermost, std::slice::from_ref(begin));
     assert!(site.total <= all && site.total > 0);
     // What is not there is no fault.
     assert_eq!(flame(json!({"start": "1000", "end": "2000"})).total, 0);

@@ -1,5 +1,8 @@
 //! `perk-fleet store` with recordings of real JVMs, and with files of other tools.
 
+mod buckets;
+mod labels;
+mod profile_tables;
 pub(crate) mod questions;
 
 use std::collections::BTreeMap;
@@ -11,7 +14,7 @@ use perk_testkit::{jdk, peer, workspace};
 use serde_json::Value;
 
 use crate::record::Place;
-use crate::record::counterparts::{self, Server, output, script};
+use crate::record::counterparts::{output, script};
 use crate::record::files::{pid, start};
 use crate::sql;
 
@@ -70,7 +73,7 @@ impl StoreFolder {
     }
 
     /// The data files of the samples.
-    fn samples(&self) -> Vec<PathBuf> {
+    pub(crate) fn samples(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         files(&self.path().join("samples"), &mut found);
         found.retain(|it| it.extension().is_some_and(|it| it == "parquet"));
@@ -79,7 +82,7 @@ impl StoreFolder {
 }
 
 /// Files of other tools, each with a service and a time.
-fn of_tools() -> [(PathBuf, &'static str, &'static str); 4] {
+pub(crate) fn of_tools() -> [(PathBuf, &'static str, &'static str); 4] {
     let file = |name: &str| workspace().join("testdata").join(name);
     [
         (file("collapsed/allocations.collapsed"), "shop", "2026-11-28T10:00:00Z"),
@@ -89,7 +92,7 @@ fn of_tools() -> [(PathBuf, &'static str, &'static str); 4] {
     ]
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()).collect();
     paths.sort();
     for path in paths {
@@ -359,36 +362,4 @@ fn a_recorder_writes_into_a_store() {
     let recordings = store.rows("SELECT file FROM recordings ORDER BY file");
     let names = files.iter().map(|it| it.file_name().unwrap().to_str().unwrap());
     assert!(recordings.iter().map(|it| it["file"].as_str().unwrap()).eq(names), "{recordings:?}");
-}
-
-#[test]
-fn a_bucket_is_a_store() {
-    if !counterparts::are_here() {
-        return;
-    }
-    let keys = [("AWS_ACCESS_KEY_ID", "perk"), ("AWS_SECRET_ACCESS_KEY", "a secret/+")];
-    let mut command = script("s3.py");
-    command.envs(keys);
-    let server = Server::start(command);
-    let address = format!("http://127.0.0.1:{}", server.port);
-    let run = |arguments: &[&str]| {
-        let mut run = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
-        let run = run.args(arguments).envs(keys);
-        let run = run.env("AWS_ENDPOINT_URL", &address).env("AWS_REGION", "us-east-1");
-        output(run.stdin(Stdio::null()))
-    };
-    let store = "s3://profiles/stores/one";
-    for (file, service, time) in of_tools() {
-        let label = format!("service={service}");
-        let file = file.to_str().unwrap();
-        run(&["store", "add", store, "--label", &label, "--time", time, file]);
-    }
-    let json: Vec<Value> = serde_json::from_str(&run(&["sql", store, SUMS, "--json"])).unwrap();
-    let folder = StoreFolder::of_tools();
-    assert_eq!(sums(&json), sums(&folder.rows(SUMS)));
-    assert!(run(&["store", "compact", store]).starts_with("hours compacted: 1"));
-    let json: Vec<Value> = serde_json::from_str(&run(&["sql", store, SUMS, "--json"])).unwrap();
-    assert_eq!(sums(&json), sums(&folder.rows(SUMS)));
-    assert!(run(&["store", "check", store]).starts_with("whole: 3 pieces"));
-    assert!(run(&["store", "expire", store, "--older-than", "1h"]).starts_with("dates removed: 3"));
 }

@@ -5,5 +5,6 @@ mod documentation;
 mod pyroscope_api;
 mod record;
 mod regressions;
+mod serve;
 mod sql;
 mod store;

@@ -68,6 +68,7 @@ pub use held_tree::TreeLimits;
 pub use input::{Identity, Input, InputPart};
 pub use living_threads::LivingThread;
 pub use meaning::{Item, Limits, Meaning, ThreadFacts};
+pub use memory::free_memory_bytes;
 pub use merged_refs::MergedRef;
 pub use options::{NoWatch, Options, Refs, Watch};
 pub use path_tree::PathTree;

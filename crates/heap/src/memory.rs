@@ -53,7 +53,7 @@ pub(crate) fn plan(object_count: u64, options: &Options) -> Result<Plan, Error> 
     let taken = taken_bytes(Path::new("/"));
     let (limit, what) = match options.memory_bytes {
         Some(bytes) => (bytes, "--memory allows"),
-        None => match free_bytes(Path::new("/")) {
+        None => match free_memory_bytes() {
             Some(bytes) => (bytes / 100 * SHARE_PERCENT + taken, "80 % of the free memory are"),
             None => return Ok(Plan::Memory),
         },
@@ -96,8 +96,13 @@ fn size_in(file: &Path, begin: &str) -> Option<u64> {
     Some(kib.saturating_mul(1024))
 }
 
-/// Returns the memory that this program can still get: what the system and each of its control
-/// groups leave.
+/// Returns the memory that this program can still get, in bytes: what the system and each of its control groups leave.
+/// `None` if that is not known.
+pub fn free_memory_bytes() -> Option<u64> {
+    free_bytes(Path::new("/"))
+}
+
+/// The same below a root.
 fn free_bytes(root: &Path) -> Option<u64> {
     let system = size_in(&root.join("proc/meminfo"), "MemAvailable:")?;
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();

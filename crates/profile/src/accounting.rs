@@ -487,6 +487,35 @@ mod tests {
     }
 
     #[test]
+    fn samples_are_counted_as_those_of_another_interval() {
+        let of = |interval_ns, sample_count| Accounting {
+            interval_ns,
+            sample_count,
+            unattributed_count: sample_count / 10,
+            folded_count: 1,
+            virtual_sample_count: 2,
+            gc_count: 7,
+            wall_ns: 9,
+            ..Accounting::default()
+        };
+        let counts = |it: &Accounting| {
+            [it.sample_count, it.unattributed_count, it.folded_count, it.virtual_sample_count]
+        };
+        let account = of(10, 100);
+        let other = account.with_interval(4);
+        // Halves are rounded up.
+        assert_eq!((other.interval_ns, counts(&other)), (4, [250, 25, 3, 5]));
+        assert_eq!((other.gc_count, other.wall_ns), (7, 9));
+        let longer = account.with_interval(30);
+        assert_eq!((longer.interval_ns, counts(&longer)), (30, [33, 3, 0, 1]));
+        // Nothing is known of an interval of 0.
+        assert_eq!(account.with_interval(0), account);
+        assert_eq!(of(0, 100).with_interval(4), of(0, 100));
+        assert_eq!(account.with_interval(10), account);
+        assert_eq!(of(10, u64::MAX).with_interval(1).sample_count, u64::MAX);
+    }
+
+    #[test]
     fn peaks_add_up_only_where_jvms_ran_at_the_same_time() {
         let check = |jvms: &[(Option<u64>, u64, u64)], expected: (u64, u64, u64)| {
             let accounts = jvms.iter().map(|&(_, wall_ns, perk_peak_bytes)| Accounting {

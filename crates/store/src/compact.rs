@@ -177,7 +177,7 @@ impl Store {
         for id in self.stack_ids(&own).await? {
             elsewhere.remove(&id);
         }
-        let StackPaths { profile, nodes } = self.stacks(files).await?;
+        let StackPaths { profile, nodes } = self.stacks(files, |_| true).await?;
         let used = nodes.iter().filter(|it| !elsewhere.contains(it.0));
         let used = used.map(|(&id, &node)| (id, node));
         encode::stacks(&profile, used)

@@ -53,15 +53,15 @@ fn ids<'a>(ids: impl Iterator<Item = Option<&'a [u8; 16]>>) -> Result<ArrayRef> 
     Ok(Arc::new(array.finish()))
 }
 
-fn texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+pub(crate) fn texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(texts.collect::<StringArray>())
 }
 
-fn numbers(numbers: impl Iterator<Item = Option<i64>>) -> ArrayRef {
+pub(crate) fn numbers(numbers: impl Iterator<Item = Option<i64>>) -> ArrayRef {
     Arc::new(numbers.collect::<Int64Array>())
 }
 
-fn times(times: impl Iterator<Item = i64>) -> ArrayRef {
+pub(crate) fn times(times: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(TimestampMillisecondArray::from_iter_values(times).with_timezone("UTC"))
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
     MapBuilder::new(Some(map_names()), StringBuilder::new(), StringBuilder::new())
 }
 
-fn maps<'a>(maps: impl Iterator<Item = &'a [(String, String)]>) -> Result<ArrayRef> {
+pub(crate) fn maps<'a>(maps: impl Iterator<Item = &'a [(String, String)]>) -> Result<ArrayRef> {
     let mut array = map_builder();
     for map in maps {
         for (key, value) in map {

@@ -37,7 +37,7 @@ pub(crate) fn own_labels(profile: &Profile, common: &LabelText) -> HashMap<Label
 }
 
 /// Labels as text, without that of the file.
-fn texts(profile: &Profile, labels: &[Label]) -> LabelText {
+pub(crate) fn texts(profile: &Profile, labels: &[Label]) -> LabelText {
     let symbols = &profile.symbols;
     let texts = labels
         .iter()

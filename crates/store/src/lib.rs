@@ -26,6 +26,7 @@ mod objects;
 mod origin;
 mod piece;
 mod piece_id;
+mod profile_table;
 mod question;
 mod read_dates;
 mod rows;

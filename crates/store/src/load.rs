@@ -77,7 +77,7 @@ impl Store {
             true => self.files(&pieces, Table::Stacks).await?,
             false => Vec::new(),
         };
-        let paths = self.stacks(&stacks).await?;
+        let paths = self.stacks(&stacks, |it| sums.stacks.has(it)).await?;
         Ok(Part { pieces, facts, sums, paths })
     }
 

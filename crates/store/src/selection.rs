@@ -1,6 +1,7 @@
 //! Which pieces of a store a question is about.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use anyhow::{Context, Result};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -157,27 +158,46 @@ impl Store {
     /// # Errors
     /// The store cannot be read, in one line.
     pub async fn pieces(&self, selection: &dyn Selection) -> Result<Vec<HourPieces>> {
+        let slots = self.manifests(selection).await?;
+        let hours = stream::iter(slots).map(|(slot, names)| self.hour_pieces(slot, names));
+        hours.buffered(REQUESTS).try_collect().await
+    }
+
+    /// A number that changes when something of a selection comes, goes or is compacted. Only names are read.
+    ///
+    /// # Errors
+    /// The store cannot be read, in one line.
+    pub async fn state(&self, selection: &dyn Selection) -> Result<u64> {
+        let mut hasher = DefaultHasher::new();
+        self.manifests(selection).await?.hash(&mut hasher);
+        Ok(hasher.finish())
+    }
+
+    /// The names of the manifests of a selection, in order.
+    async fn manifests(
+        &self,
+        selection: &dyn Selection,
+    ) -> Result<BTreeMap<Slot, BTreeSet<ManifestName>>> {
         let dates = stream::iter(self.dates(selection).await?).map(|(service, date)| async move {
             let folder = date_folder(&service_folder(&self.root, MANIFEST, &service), date);
             self.list(&folder).await
         });
         let files: Vec<_> = dates.buffer_unordered(REQUESTS).try_concat().await?;
-        let mut slots: BTreeMap<Slot, Vec<ManifestName>> = BTreeMap::new();
+        let mut slots: BTreeMap<Slot, BTreeSet<ManifestName>> = BTreeMap::new();
         for file in files {
             let Some((slot, name)) = parse_manifest(&self.root, &file.location) else { continue };
             if selection.has(&slot.service, Some((slot.hour, slot.hour))) {
-                slots.entry(slot).or_default().push(name);
+                slots.entry(slot).or_default().insert(name);
             }
         }
-        let hours = stream::iter(slots).map(|(slot, names)| self.hour_pieces(slot, names));
-        hours.buffered(REQUESTS).try_collect().await
+        Ok(slots)
     }
 
     /// The pieces of an hour: what the last compaction has, and what came later.
     pub(crate) async fn hour_pieces(
         &self,
         slot: Slot,
-        names: Vec<ManifestName>,
+        names: BTreeSet<ManifestName>,
     ) -> Result<HourPieces> {
         let last = names.iter().filter_map(|name| match name {
             ManifestName::Compaction(number) => Some(*number),

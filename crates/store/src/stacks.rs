@@ -1,7 +1,7 @@
 //! The stacks of a store as the call paths of a profile.
 
 use anyhow::{Context, Result, anyhow};
-use datafusion::arrow::array::{Array, AsArray, DictionaryArray, StructArray};
+use datafusion::arrow::array::{Array, AsArray, DictionaryArray, Int32Array, StructArray};
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::parquet::arrow::arrow_reader::{
@@ -11,7 +11,9 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
-use perk_profile::{Frame, FrameId, FrameKind, KeyedMap, Line, Method, NodeId, Profile};
+use perk_profile::{
+    ClassId, Frame, FrameId, FrameKind, KeyedMap, Line, Method, NodeId, Profile, StrId, Symbols,
+};
 use perk_tables::StackId;
 
 use crate::columns::ids;
@@ -32,16 +34,21 @@ pub(crate) struct StackPaths {
 }
 
 impl Store {
-    /// The call paths of these files of [`Table::Stacks`].
+    /// The call paths of these files of [`Table::Stacks`], of the stacks that are wanted. There are no others in the profile, nor
+    /// their methods.
     ///
     /// # Errors
     /// A file cannot be read, in one line.
-    pub(crate) async fn stacks(&self, files: &[StoredFile]) -> Result<StackPaths> {
+    pub(crate) async fn stacks(
+        &self,
+        files: &[StoredFile],
+        is_wanted: impl Fn(&StackId) -> bool,
+    ) -> Result<StackPaths> {
         let mut paths = StackPaths::default();
         let mut batches = self.batches(files, Table::Stacks);
         while let Some(file) = batches.try_next().await? {
             for batch in file {
-                paths.add(&batch)?;
+                paths.add(&batch, &is_wanted)?;
             }
         }
         Ok(paths)
@@ -74,50 +81,76 @@ impl Store {
 }
 
 impl StackPaths {
-    /// Adds the stacks of a batch.
-    fn add(&mut self, batch: &RecordBatch) -> Result<()> {
+    /// Adds the stacks of a batch that are wanted.
+    fn add(&mut self, batch: &RecordBatch, is_wanted: impl Fn(&StackId) -> bool) -> Result<()> {
         let Self { profile, nodes } = self;
         let fault = || anyhow!("the file is not of stacks");
         let ids = ids(batch, "stack")?;
         let frames = batch.column_by_name("frames").and_then(|it| it.as_list_opt::<i32>());
         let frames = frames.ok_or_else(fault)?;
         let values = frames.values().as_struct_opt().ok_or_else(fault)?;
-        let of_rows = frame_ids(profile, values).ok_or_else(fault)?;
+        let columns = FrameColumns::of(values, profile).ok_or_else(fault)?;
         for row in 0..frames.len() {
+            let id = StackId(ids.value(row).try_into()?);
+            if !is_wanted(&id) || nodes.contains_key(&id) {
+                continue;
+            }
             let offsets = &frames.value_offsets()[row..row + 2];
-            let path = of_rows.get(offsets[0] as usize..offsets[1] as usize).ok_or_else(fault)?;
-            let node = profile.tree.insert(path.iter().copied());
+            let rows = offsets[0] as usize..offsets[1] as usize;
+            let path: Vec<_> = rows.map(|row| columns.frame(row, &mut profile.symbols)).collect();
+            let node = profile.tree.insert(path);
             // Whose code a method is follows from the stacks that have traces.
             profile.trace(node, None);
-            nodes.insert(StackId(ids.value(row).try_into()?), node);
+            nodes.insert(id, node);
         }
         Ok(())
     }
 }
 
-/// The frames of a column in a profile; `None` if it has other fields.
-fn frame_ids(profile: &mut Profile, frames: &StructArray) -> Option<Vec<FrameId>> {
-    let words = |name: &str| frames.column_by_name(name)?.as_dictionary_opt::<Int32Type>();
-    let [classes, methods, signatures, sources, kinds] =
-        ["class", "method", "signature", "source", "kind"].map(words);
-    let symbols = &mut profile.symbols;
-    let classes = Words::of(classes?, |name| symbols.class(name))?;
-    let methods = Words::of(methods?, |name| symbols.strings.intern(name))?;
-    let signatures = Words::of(signatures?, |name| symbols.strings.intern(name))?;
-    let sources = Words::of(sources?, |name| symbols.strings.intern(name))?;
-    let kind = |name: &str| FrameKind::ALL.into_iter().find(|it| it.name() == Some(name));
-    let kinds = Words::of(kinds?, |name| kind(name).unwrap_or_default())?;
-    let lines = frames.column_by_name("line")?.as_primitive_opt::<Int32Type>()?;
-    let (no_class, no_name) = (symbols.class(""), symbols.strings.intern(""));
-    let ids = (0..frames.len()).map(|row| {
-        let class = classes.get(row).unwrap_or(no_class);
-        let name = methods.get(row).unwrap_or(no_name);
-        let (signature, source) = (signatures.get(row), sources.get(row));
+/// The columns of frames, whose words are those of a profile.
+struct FrameColumns<'a> {
+    classes: Words<'a, ClassId>,
+    methods: Words<'a, StrId>,
+    signatures: Words<'a, StrId>,
+    sources: Words<'a, StrId>,
+    kinds: Words<'a, FrameKind>,
+    lines: &'a Int32Array,
+    no_class: ClassId,
+    no_name: StrId,
+}
+
+impl<'a> FrameColumns<'a> {
+    /// The columns; `None` if these are others.
+    fn of(frames: &'a StructArray, profile: &mut Profile) -> Option<Self> {
+        let words = |name: &str| frames.column_by_name(name)?.as_dictionary_opt::<Int32Type>();
+        let symbols = &mut profile.symbols;
+        let kind = |name: &str| FrameKind::ALL.into_iter().find(|it| it.name() == Some(name));
+        Some(Self {
+            classes: Words::of(words("class")?, |name| symbols.class(name))?,
+            methods: Words::of(words("method")?, |name| symbols.strings.intern(name))?,
+            signatures: Words::of(words("signature")?, |name| symbols.strings.intern(name))?,
+            sources: Words::of(words("source")?, |name| symbols.strings.intern(name))?,
+            kinds: Words::of(words("kind")?, |name| kind(name).unwrap_or_default())?,
+            lines: frames.column_by_name("line")?.as_primitive_opt::<Int32Type>()?,
+            no_class: symbols.class(""),
+            no_name: symbols.strings.intern(""),
+        })
+    }
+
+    /// The frame of a row.
+    fn frame(&self, row: usize, symbols: &mut Symbols) -> FrameId {
+        let class = self.classes.get(row).unwrap_or(self.no_class);
+        let name = self.methods.get(row).unwrap_or(self.no_name);
+        let (signature, source) = (self.signatures.get(row), self.sources.get(row));
         let method = symbols.method(Method { class, name, signature, source });
-        let kind = kinds.get(row).unwrap_or_default();
-        symbols.frame(Frame { method, bci: None, line: Line::from_hprof(lines.value(row)), kind })
-    });
-    Some(ids.collect())
+        let kind = self.kinds.get(row).unwrap_or_default();
+        symbols.frame(Frame {
+            method,
+            bci: None,
+            line: Line::from_hprof(self.lines.value(row)),
+            kind,
+        })
+    }
 }
 
 /// What each word of a column means.

@@ -58,9 +58,18 @@ impl Store {
     /// There is none, it cannot be read, or it is of a later version, in one line.
     pub async fn open(address: &StoreAddress) -> Result<Self> {
         let this = Self::at(address, ClientOptions::new(), RetryConfig::default())?;
-        match this.check().await? {
-            true => Ok(this),
-            false => Err(anyhow!("{address} is no store: perk store add makes one")),
+        this.confirm().await?;
+        Ok(this)
+    }
+
+    /// Fails unless the store is there.
+    ///
+    /// # Errors
+    /// It is not there, cannot be read, or is of a later version, in one line.
+    pub async fn confirm(&self) -> Result<()> {
+        match self.check().await? {
+            true => Ok(()),
+            false => Err(anyhow!("{self} is no store: perk store add makes one")),
         }
     }
 

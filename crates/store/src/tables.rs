@@ -79,19 +79,6 @@ impl StoreTable {
         }
         values
     }
-
-    /// The part of the store that filters leave.
-    fn selection(&self, session: &dyn Session, filters: &[Expr]) -> Result<FilterSelection> {
-        let schema = Arc::clone(self.schema.table_schema());
-        let Some(filter) = conjunction(filters.iter().cloned()) else {
-            return Ok(FilterSelection { table: self.table, predicate: None });
-        };
-        let named = DFSchema::try_from(Arc::clone(&schema))?;
-        let filter = session.create_physical_expr(filter, &named)?;
-        let predicate =
-            PruningPredicateBuilder::new().with_file_schema(schema).try_build(filter).ok();
-        Ok(FilterSelection { table: self.table, predicate })
-    }
 }
 
 #[async_trait]
@@ -119,7 +106,8 @@ impl TableProvider for StoreTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let selection = self.selection(session, filters)?;
+        let has_time = self.table == Table::Samples;
+        let selection = FilterSelection::new(session, self.schema(), filters, has_time)?;
         let hours = match &self.pieces {
             Some(pieces) => pieces.clone(),
             None => self.store.pieces(&selection).await.map_err(fault)?,
@@ -155,15 +143,35 @@ impl TableProvider for StoreTable {
 }
 
 /// What the filters of a query leave of a store.
-struct FilterSelection {
-    table: Table,
+pub(crate) struct FilterSelection {
+    /// Whether times are those of the hours; other tables have other times.
+    has_time: bool,
     predicate: Option<PruningPredicate>,
+}
+
+impl FilterSelection {
+    /// What filters of a table with these columns leave.
+    pub(crate) fn new(
+        session: &dyn Session,
+        schema: SchemaRef,
+        filters: &[Expr],
+        has_time: bool,
+    ) -> Result<Self> {
+        let Some(filter) = conjunction(filters.iter().cloned()) else {
+            return Ok(Self { has_time, predicate: None });
+        };
+        let named = DFSchema::try_from(Arc::clone(&schema))?;
+        let filter = session.create_physical_expr(filter, &named)?;
+        let predicate =
+            PruningPredicateBuilder::new().with_file_schema(schema).try_build(filter).ok();
+        Ok(Self { has_time, predicate })
+    }
 }
 
 impl Selection for FilterSelection {
     fn has(&self, service: &str, hours: Option<(Hour, Hour)>) -> bool {
         let Some(predicate) = &self.predicate else { return true };
-        let facts = Facts { table: self.table, service, hours };
+        let facts = Facts { has_time: self.has_time, service, hours };
         // What cannot be judged is read.
         predicate.prune(&facts).map_or(true, |kept| kept.into_iter().all(|it| it))
     }
@@ -171,7 +179,7 @@ impl Selection for FilterSelection {
 
 /// What is known of a service, a date or an hour before its files are read.
 struct Facts<'a> {
-    table: Table,
+    has_time: bool,
     service: &'a str,
     hours: Option<(Hour, Hour)>,
 }
@@ -185,7 +193,7 @@ impl Facts<'_> {
         Some(match column.name() {
             "date" => Arc::new(Date32Array::from(vec![hour.days()])),
             "hour" => Arc::new(Int64Array::from(vec![hour.number()])),
-            "time" if self.table == Table::Samples => {
+            "time" if self.has_time => {
                 Arc::new(TimestampMillisecondArray::from(vec![time_ms]).with_timezone("UTC"))
             }
             _ => return None,

@@ -11,6 +11,8 @@ use perk_tables::{ColumnInfo, Limits, TableInfo};
 use crate::file_place::FilePlace;
 use crate::functions;
 use crate::layout::Table;
+use crate::objects::StoreAddress;
+use crate::profile_table::{self, ProfileTable, TableFunction};
 use crate::read_dates::ReadDates;
 use crate::store::{Store, StoreSource};
 use crate::tables::StoreTable;
@@ -30,7 +32,7 @@ const SERVICE: (&str, &str, &str) = ("service", "text", "the service");
 const DATE: (&str, &str, &str) = ("date", "date", "the date, in UTC");
 
 /// All of them.
-const VIEWS: [View; 5] = [
+const VIEWS: [View; 6] = [
     View {
         name: "accounting",
         about: "what was recorded, lost and cost, one row for each number of each recording that is not 0",
@@ -164,9 +166,15 @@ const VIEWS: [View; 5] = [
             ),
         ],
     },
+    View {
+        name: "threads",
+        about: "the names of the threads that numbers are of, by service and date",
+        query: "SELECT DISTINCT service, date, thread FROM files.samples WHERE thread IS NOT NULL",
+        columns: &[SERVICE, DATE, ("thread", "text", "the name of the thread")],
+    },
 ];
 
-/// All tables of a store, in the order of their names.
+/// All tables of a store, in the order of their names, and then the functions that are tables.
 pub fn tables() -> Vec<TableInfo> {
     let column = |&(name, kind, about): &(&'static str, &'static str, &'static str)| ColumnInfo {
         name: name.into(),
@@ -178,7 +186,10 @@ pub fn tables() -> Vec<TableInfo> {
         about: view.about.into(),
         columns: view.columns.iter().map(column).collect(),
     };
-    VIEWS.iter().map(table).collect()
+    let mut tables: Vec<_> = VIEWS.iter().map(table).chain(profile_table::infos()).collect();
+    // A function has arguments.
+    tables.sort_by_key(|it| (it.name.contains('('), it.name.clone()));
+    tables
 }
 
 /// A session with the tables of a store, and perk's functions.
@@ -187,7 +198,7 @@ pub fn tables() -> Vec<TableInfo> {
 /// The folder for what does not fit the memory cannot be made, or the views do not fit the files.
 pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
     let context = store.context(limits)?;
-    add_tables(store, FilePlace::of_session()?, &context).await?;
+    add_tables(store, FilePlace::of_session()?, limits, &context).await?;
     Ok(context)
 }
 
@@ -196,11 +207,25 @@ pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
 ///
 /// # Errors
 /// Other machines cannot be told of the store, or the views do not fit the files.
-pub async fn add_to_cluster_session(store: &Store, context: &SessionContext) -> Result<()> {
-    add_tables(store, FilePlace::of_cluster(store.address())?, context).await
+pub async fn add_to_cluster_session(
+    store: &Store,
+    limits: &Limits,
+    context: &SessionContext,
+) -> Result<()> {
+    let place = FilePlace::of_cluster(store.address())?;
+    // Plans that need tables of this process run here.
+    if let StoreAddress::Bucket(_) = store.address() {
+        context.register_object_store(place.url.as_ref(), Arc::clone(&store.objects));
+    }
+    add_tables(store, place, limits, context).await
 }
 
-async fn add_tables(store: &Store, place: FilePlace, context: &SessionContext) -> Result<()> {
+async fn add_tables(
+    store: &Store,
+    place: FilePlace,
+    limits: &Limits,
+    context: &SessionContext,
+) -> Result<()> {
     let read = ReadDates::default();
     let files = Arc::new(MemorySchemaProvider::new());
     for table in Table::ALL {
@@ -216,5 +241,11 @@ async fn add_tables(store: &Store, place: FilePlace, context: &SessionContext) -
         let provider = context.sql(view.query).await?.into_view();
         context.register_table(view.name, provider)?;
     }
+    let places = ProfileTable::places();
+    for (name, made) in profile_table::tables() {
+        let table = ProfileTable::new(store, limits, &places, made);
+        context.register_table(&*name, Arc::new(table))?;
+    }
+    TableFunction::register(context, store, limits, &places);
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 mod allocations;
 pub(crate) mod diff;
+mod fields;
 pub(crate) mod flame;
 mod locks;
 mod methods;
@@ -14,14 +15,15 @@ mod times;
 
 use std::sync::Arc;
 
-use perk_profile::Metric;
-
 use crate::table::{Table, TableInfo};
+
+/// The metric of which docs show a call tree.
+const SAMPLES: &str = "samples";
 
 /// All tables, in the order of their names, and then the functions that are tables.
 pub fn tables() -> Vec<TableInfo> {
     let mut tables: Vec<_> = all().iter().map(|table| table.info()).collect();
-    tables.extend([diff::diff(Arc::new([]), 0).info(), flame::flame(Metric::Samples).info()]);
+    tables.extend([diff::diff(Arc::new([]), 0).info(), flame::flame(SAMPLES.to_owned()).info()]);
     tables
 }
 
@@ -29,6 +31,7 @@ pub(crate) fn all() -> Vec<Arc<dyn Table>> {
     vec![
         Arc::new(recordings::accounting()),
         Arc::new(methods::edges()),
+        Arc::new(fields::fields()),
         Arc::new(methods::lines()),
         Arc::new(locks::locks()),
         Arc::new(methods::methods()),

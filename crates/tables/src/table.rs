@@ -62,6 +62,9 @@ pub(crate) trait Table: Send + Sync {
 /// A receiver of rows. It fails when nobody wants more.
 pub(crate) type Sink<'a> = dyn FnMut(RecordBatch) -> Result<()> + 'a;
 
+/// The column that names the recording.
+pub(crate) const RECORDING: &str = "recording";
+
 /// One of several parts of about the same size.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
@@ -117,7 +120,7 @@ impl<R> Column<R> {
     /// The column that each table begins with.
     pub(crate) fn recording() -> Self {
         let number = Values::Number(|recording, _| Some(recording.number));
-        Self::new("recording", number, "the recording, as in `recordings`")
+        Self::new(RECORDING, number, "the recording, as in `recordings`")
     }
 }
 

@@ -58,8 +58,8 @@ impl TableFunctionImpl for TableFunction {
         let known = recordings.get().map_err(fault)?;
         match (self.kind, arguments.exprs()) {
             (Kind::Flame, [metric]) => {
-                let metric = find_metric(&known, metric)?;
-                Ok(Arc::new(Provider::new(Arc::new(flame::flame(metric)), recordings)))
+                let table = flame::flame(find_metric(&known, metric)?);
+                Ok(Arc::new(Provider::new(Arc::new(table), recordings)))
             }
             (Kind::Flame, _) => plan_err!("flame takes a metric: flame('samples')"),
             (Kind::Diff, [before, after]) => {
@@ -72,14 +72,14 @@ impl TableFunctionImpl for TableFunction {
     }
 }
 
-fn find_metric(recordings: &[Recording], argument: &Expr) -> Result<Metric> {
+/// The name of a metric that a recording has.
+fn find_metric(recordings: &[Recording], argument: &Expr) -> Result<String> {
     let Expr::Literal(ScalarValue::Utf8(Some(name)), _) = argument else {
         return plan_err!("flame takes the name of a metric: flame('samples')");
     };
-    let mut found = recordings.iter().filter_map(|it| Metric::find(&it.profile, name));
-    match found.next() {
-        Some(metric) => Ok(metric),
-        None => {
+    match recordings.iter().any(|it| Metric::find(&it.profile, name).is_some()) {
+        true => Ok(name.clone()),
+        false => {
             plan_err!("no recording has the metric {name}: SELECT DISTINCT metric FROM samples")
         }
     }

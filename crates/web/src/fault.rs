@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use perk_profile::units::printable;
 
+use crate::recording_store::StoreFault;
 use crate::reply::Reply;
 
 /// A status and a line that says what is wrong and what to do.
@@ -30,10 +31,15 @@ impl Fault {
     }
 }
 
-/// A question that a profile cannot answer.
+/// A question that a profile cannot answer, or a store.
 impl From<anyhow::Error> for Fault {
     fn from(error: anyhow::Error) -> Self {
-        Self::question(format!("{error:#}"))
+        let line = format!("{error:#}");
+        match error.downcast_ref::<StoreFault>() {
+            Some(StoreFault::Nothing(_)) => Self::nothing(line),
+            Some(StoreFault::Unreadable(_)) => Self::source(line),
+            None => Self::question(line),
+        }
     }
 }
 

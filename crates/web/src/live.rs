@@ -10,8 +10,8 @@ use perk_report::parse;
 
 use crate::fault::Fault;
 use crate::question::Question;
+use crate::recording_store::PartDetail;
 use crate::sources::{Origin, Source};
-use crate::stored::PartDetail;
 
 /// A running JVM and its recording.
 #[derive(Clone)]

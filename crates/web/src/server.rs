@@ -9,9 +9,9 @@ use crate::access::Access;
 use crate::app::App;
 use crate::listener::Listener;
 use crate::live::LiveSource;
+use crate::recording_store::RecordingStore;
 use crate::routes;
 use crate::sources::Sources;
-use crate::stored::RecordingStore;
 
 /// Threads that take requests; others work on them.
 const THREADS: usize = 2;

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 use crate::fault::Fault;
 use crate::folder::{Folder, is_below};
 use crate::live::{LiveMoment, LiveSource};
-use crate::stored::{RecordingStore, ServiceMoment, Stores};
+use crate::recording_store::RecordingStore;
+use crate::stored::{ServiceMoment, Stores};
 
 /// How long a list of a folder's files holds.
 const LIST_AGE: Duration = Duration::from_secs(2);
@@ -283,7 +284,13 @@ impl Sources {
         if !is_there(&state) || state.listed.is_none_or(|it| it.elapsed() > LIST_AGE) {
             self.update(&mut state);
         }
-        let found = state.list.iter().find(|it| it.id == id).cloned();
+        // Of a store that cannot be read, all services are its fault.
+        let is_fault_of = |it: &&Source| {
+            let is_of_store = id.strip_prefix(&*it.id).is_some_and(|rest| rest.starts_with(':'));
+            is_of_store && matches!(it.origin, Origin::Fault(_))
+        };
+        let found = state.list.iter().find(|it| it.id == id);
+        let found = found.or_else(|| state.list.iter().find(is_fault_of)).cloned();
         let mut source = found
             .ok_or_else(|| Fault::nothing("there is no such source: /api/sources lists them"))?;
         if let Origin::File(file) = &source.origin {

@@ -1,110 +1,19 @@
 //! Services of stores: the part that a question is about.
 
-use std::fmt;
 use std::sync::Arc;
 
 use anyhow::Context;
-use perk_analysis::{Filter, LabelPattern};
+use perk_analysis::LabelPattern;
 use perk_open::Input;
+use perk_profile::Timestamp;
 use perk_profile::units::printable;
-use perk_profile::{Profile, Timestamp};
 use perk_report::parse;
 use serde_json::{Value, json};
 
 use crate::fault::Fault;
 use crate::question::Question;
+use crate::recording_store::{PartDetail, RecordingStore, Service, ServicePart};
 use crate::sources::{Origin, Source};
-
-/// A store of recordings, as the server asks it. An answer can take seconds.
-pub trait RecordingStore: fmt::Debug + Send + Sync {
-    /// Its address, for people.
-    fn name(&self) -> String;
-
-    /// Its services, as they were at most some seconds ago.
-    ///
-    /// # Errors
-    /// The store cannot be read, in one line.
-    fn services(&self) -> anyhow::Result<Vec<Service>>;
-
-    /// The numbers of a part as one profile.
-    ///
-    /// # Errors
-    /// The store cannot be read, has nothing of it, or has more than fits the memory, in one line.
-    fn profile(&self, part: &ServicePart) -> anyhow::Result<Profile>;
-
-    /// The labels of a part: keys, and the values of each.
-    ///
-    /// # Errors
-    /// The store cannot be read, in one line.
-    fn labels(&self, part: &ServicePart) -> anyhow::Result<Vec<(String, Vec<String>)>>;
-}
-
-/// What a store has of a service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Service {
-    /// Its name.
-    pub name: String,
-    /// No number is older, in milliseconds since 1970.
-    pub begin_unix_ms: i64,
-    /// No number is newer. While numbers come, it is a whole minute.
-    pub end_unix_ms: i64,
-}
-
-/// A part of what a store has of a service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServicePart {
-    /// The name of the service.
-    pub service: String,
-    /// The first time, in milliseconds since 1970.
-    pub from_ms: i64,
-    /// The first time after it.
-    pub to_ms: i64,
-    /// The labels that numbers have: one for each key.
-    pub labels: Vec<LabelPattern>,
-    /// What the numbers are distinguished by, besides metric and subject.
-    pub detail: PartDetail,
-}
-
-/// What numbers are distinguished by. Without details, much less is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PartDetail {
-    /// Intervals of the time, of which there are about this number; `None` for none.
-    pub interval_count: Option<u64>,
-    /// Their stacks.
-    pub has_stacks: bool,
-    /// Their threads.
-    pub has_threads: bool,
-    /// Their labels of these keys.
-    pub label_keys: Vec<String>,
-}
-
-impl PartDetail {
-    /// Numbers over time, as far as a filter needs to know them.
-    pub(crate) fn over_time(interval_count: u64, filter: &Filter) -> Self {
-        let Filter { focus, ignore, hide, threads, labels: _ } = filter;
-        Self {
-            interval_count: Some(interval_count),
-            has_stacks: [focus, ignore, hide].iter().any(|it| !it.is_empty()),
-            has_threads: !threads.is_empty(),
-            label_keys: Vec::new(),
-        }
-    }
-
-    /// What a question distinguishes numbers by.
-    fn of(question: &Question) -> Self {
-        let group = question.text("group");
-        let view = question.text("view");
-        let of_group = group.and_then(|it| it.strip_prefix("label:"));
-        Self {
-            interval_count: None,
-            has_stacks: true,
-            has_threads: group == Some("thread")
-                || view == Some("threads")
-                || question.text("thread").is_some(),
-            label_keys: question.text("by").or(of_group).map(str::to_owned).into_iter().collect(),
-        }
-    }
-}
 
 /// A part of a service, as a source.
 #[derive(Clone, Debug)]
@@ -113,6 +22,8 @@ pub(crate) struct ServiceMoment {
     pub(crate) service: Service,
     /// All of the time that is looked at, in milliseconds since 1970.
     range_ms: (i64, i64),
+    /// What distinguishes the numbers of that time from those that were there before.
+    state: u64,
     part: ServicePart,
 }
 
@@ -125,9 +36,9 @@ impl ServiceMoment {
             from_ms: range_ms.0,
             to_ms: range_ms.1,
             labels: Vec::new(),
-            detail: PartDetail::of(&Question::default()),
+            detail: detail(&Question::default()),
         };
-        Self { store: Arc::clone(store), service, range_ms, part }
+        Self { store: Arc::clone(store), service, range_ms, state: 0, part }
     }
 
     /// The part that a question is about, and what is left of the question: `last=24h` is all of the time that is looked at,
@@ -148,12 +59,14 @@ impl ServiceMoment {
             from_ms,
             to_ms,
             labels: question.values("label", str::parse::<LabelPattern>)?,
-            detail: PartDetail::of(question),
+            detail: detail(question),
         };
         // A window that the address has stays seen when the range goes on.
         let range_ms = (begin_ms.min(from_ms), end_ms.max(to_ms));
         let question = question.without_all(&["last", "from", "to", "label"]);
-        Ok((Self { range_ms, part, ..self.clone() }, question))
+        let state = self.store.state(&part.service, range_ms);
+        let state = state.map_err(|error| Fault::source(format!("{error:#}")))?;
+        Ok((Self { range_ms, state, part, ..self.clone() }, question))
     }
 
     /// All of the time that is looked at, in this detail.
@@ -174,9 +87,7 @@ impl ServiceMoment {
 
     /// The labels of the part, the key of the service left out.
     pub(crate) fn labels(&self) -> Result<Value, Fault> {
-        let labels =
-            self.store.labels(&self.part).map_err(|error| Fault::source(format!("{error:#}")))?;
-        let labels = labels.into_iter().filter(|(key, _)| key != "service");
+        let labels = self.store.labels(&self.part)?.into_iter().filter(|(key, _)| key != "service");
         let labels = labels.map(|(key, values)| {
             let values: Vec<_> = values.iter().map(|it| printable(it)).collect();
             json!({ "key": printable(&key), "value_count": values.len(), "values": values })
@@ -184,11 +95,11 @@ impl ServiceMoment {
         Ok(json!({ "labels": labels.collect::<Vec<_>>() }))
     }
 
-    /// The part as a source, which stays the same.
+    /// The part as a source, which stays the same: when the store has more of that time, it is another one.
     pub(crate) fn into_source(self, source: &Source) -> Source {
         let name = source.id.split('@').next().unwrap_or_default();
         Source {
-            id: format!("{name}@{}", self.part.key()),
+            id: format!("{name}@{}+{:x}", self.part.key(), self.state),
             name: source.name.clone(),
             version: source.version,
             origin: Origin::Service(self),
@@ -196,16 +107,18 @@ impl ServiceMoment {
     }
 }
 
-impl ServicePart {
-    /// What distinguishes it from others of its service: a text without blanks.
-    fn key(&self) -> String {
-        let Self { from_ms, to_ms, labels, detail, .. } = self;
-        let PartDetail { interval_count, has_stacks, has_threads, label_keys } = detail;
-        let labels: Vec<_> = labels.iter().map(ToString::to_string).collect();
-        let text = format!(
-            "{from_ms}-{to_ms} {labels:?} {interval_count:?} {has_stacks} {has_threads} {label_keys:?}"
-        );
-        form_urlencoded::byte_serialize(text.as_bytes()).collect()
+/// What a question distinguishes numbers by.
+fn detail(question: &Question) -> PartDetail {
+    let group = question.text("group");
+    let view = question.text("view");
+    let of_group = group.and_then(|it| it.strip_prefix("label:"));
+    PartDetail {
+        interval_count: None,
+        has_stacks: true,
+        has_threads: group == Some("thread")
+            || view == Some("threads")
+            || question.text("thread").is_some(),
+        label_keys: question.text("by").or(of_group).map(str::to_owned).into_iter().collect(),
     }
 }
 
@@ -246,7 +159,10 @@ impl Stores {
 
 #[cfg(test)]
 mod tests {
+    use perk_profile::Profile;
+
     use super::*;
+    use crate::recording_store::StoreFault;
 
     #[derive(Debug)]
     struct Empty;
@@ -263,6 +179,10 @@ mod tests {
                 end_unix_ms: 7_200_000,
             };
             Ok(vec![service("a b@c"), service("shop")])
+        }
+
+        fn state(&self, _: &str, range_ms: (i64, i64)) -> anyhow::Result<u64> {
+            Ok(range_ms.1.unsigned_abs())
         }
 
         fn profile(&self, _: &ServicePart) -> anyhow::Result<Profile> {
@@ -318,6 +238,28 @@ mod tests {
             asked("view=threads").0.detail.has_threads
                 && !asked("view=methods").0.detail.has_threads
         );
+    }
+
+    #[test]
+    fn a_part_is_another_source_once_the_store_has_more_of_it() {
+        let source = &sources()[1];
+        let Origin::Service(moment) = &source.origin else { panic!() };
+        let id = |state| ServiceMoment { state, ..moment.clone() }.into_source(source).id;
+        assert!(id(1) == id(1) && id(1) != id(2));
+        let asked = |query: &str| moment.asked(&Question::of_query(Some(query))).unwrap().0;
+        assert_eq!(
+            (asked("").state, asked("to=1970-01-01T03:00:00Z").state),
+            (7_200_000, 10_800_000)
+        );
+    }
+
+    #[test]
+    fn faults_have_the_status_of_their_reason() {
+        let fault = |fault: StoreFault| Fault::from(anyhow::Error::from(fault).context("shop"));
+        let nothing = fault(StoreFault::Nothing("nothing".to_owned()));
+        assert_eq!((nothing.status.as_u16(), &*nothing.line), (404, "shop: nothing"));
+        assert_eq!(fault(StoreFault::Unreadable("cut".to_owned())).status.as_u16(), 409);
+        assert_eq!(Fault::from(anyhow::anyhow!("too much")).status.as_u16(), 400);
     }
 
     #[test]

@@ -15,7 +15,8 @@ use super::values::{address, time};
 /// Prints one address, which only you can use, and serves it until Ctrl-C. The page has the views of perk
 /// report, perk diff and perk heap, with the same numbers. A running JVM is recorded as perk attach does: the
 /// page shows the last 10 seconds, the last minute or all of it, newly every second. Of a store it shows the services, at any
-/// time, with comparisons and the history of methods.
+/// time, with comparisons and the history of methods. With --pyroscope-api, Grafana and other clients of Pyroscope ask a
+/// store, and profilers push to it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,6 +27,7 @@ Examples:
   perk serve target/profiles
   perk serve shop.jar
   perk serve /var/lib/perk
+  perk serve /var/lib/perk --pyroscope-api
   perk serve --open 4711 before.hprof
   ssh -L 4000:localhost:4000 host perk serve --port 4000 app.hprof
 
@@ -40,9 +42,9 @@ pub(crate) struct ServeArgs {
     /// Profiles, heap dumps, folders with them, stores, and running JVMs
     #[arg(value_name = "FILE|FOLDER|STORE|PID|NAME", required = true)]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The port to listen on [default: any free port]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    pub(crate) port: u16,
+    /// The port to listen on [default: any free port; 4040 with --pyroscope-api]
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
     /// Open the page in the browser
     #[arg(long)]
     pub(crate) open: bool,
@@ -58,6 +60,40 @@ pub(crate) struct ServeArgs {
     /// Give up if a JVM has not loaded the agent after this time
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "10s")]
     pub(crate) timeout: Duration,
+    #[command(flatten, next_help_heading = "Stores")]
+    pub(crate) stores: StoreServeArgs,
     #[command(flatten, next_help_heading = RECORDING)]
     pub(crate) agent: AgentArguments,
+}
+
+/// What is of stores alone: perk-fleet reads the values.
+#[derive(Debug, Args)]
+pub(crate) struct StoreServeArgs {
+    /// Answer Pyroscope's queries of a store, and take pushes for Pyroscope and of OpenTelemetry's profiles, without the page
+    #[arg(long)]
+    pub(crate) pyroscope_api: bool,
+    /// The most memory for the numbers of a part of a store [default: a quarter of all, at most half of what is free]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// The most pushes in a second [default: 50]
+    #[arg(long, value_name = "NUMBER", requires = "pyroscope_api")]
+    pub(crate) push_rate: Option<String>,
+    /// The most sets of labels that are pushed in an hour [default: 10000]
+    #[arg(long, value_name = "NUMBER", requires = "pyroscope_api")]
+    pub(crate) label_sets: Option<String>,
+}
+
+impl StoreServeArgs {
+    /// The options that are given, with their values.
+    pub(crate) fn given(&self) -> Vec<(&'static str, Option<&str>)> {
+        let Self { pyroscope_api, memory, push_rate, label_sets } = self;
+        let mut given: Vec<_> =
+            pyroscope_api.then_some(("--pyroscope-api", None)).into_iter().collect();
+        for (name, value) in
+            [("--memory", memory), ("--push-rate", push_rate), ("--label-sets", label_sets)]
+        {
+            given.extend(value.as_deref().map(|it| (name, Some(it))));
+        }
+        given
+    }
 }

@@ -175,7 +175,7 @@ mod tests {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let service = pair(SERVICE_NAME, "shop");
         for name in ["shop", "shop{}"] {
-            assert_eq!(labels_of_name(name).unwrap(), [service.clone()]);
+            assert_eq!(labels_of_name(name).unwrap(), std::slice::from_ref(&service));
         }
         let found = labels_of_name("shop{version=1, host=\"a\",service_name=b}").unwrap();
         assert_eq!(found, [service, pair("version", "1"), pair("host", "a")]);

@@ -5,14 +5,17 @@ use super::fault::Fault;
 /// The most parts of a body.
 const MOST_PARTS: usize = 16;
 
-/// The parts of a body, by name. `None` if it is no body of parts.
+/// A part of a body: its name and its content.
+type Part<'a> = (String, &'a [u8]);
+
+/// The parts of a body. `None` if it is no body of parts.
 ///
 /// # Errors
 /// A part has no end or no name.
 pub(super) fn parts<'a>(
     content_type: &str,
     body: &'a [u8],
-) -> Result<Option<Vec<(String, &'a [u8])>>, Fault> {
+) -> Result<Option<Vec<Part<'a>>>, Fault> {
     let mut words = content_type.split(';').map(str::trim);
     if !words.next().is_some_and(|it| it.eq_ignore_ascii_case("multipart/form-data")) {
         return Ok(None);

@@ -119,11 +119,13 @@ async fn read(body: Body) -> Result<Vec<u8>, Fault> {
     while let Some(part) = parts.next().await {
         let part = part.map_err(|_| Fault::argument("the body does not come to its end"))?;
         length = length.saturating_add(part.len());
-        match length {
-            0..=PACKED_BYTES => bytes.extend_from_slice(&part),
+        if length <= PACKED_BYTES {
+            bytes.extend_from_slice(&part);
+        } else if length <= REFUSED_BYTES {
             // Most clients read an answer only after they have sent all.
-            ..=REFUSED_BYTES => bytes = Vec::new(),
-            _ => break,
+            bytes = Vec::new();
+        } else {
+            break;
         }
     }
     match length > PACKED_BYTES {

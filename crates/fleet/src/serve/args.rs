@@ -48,15 +48,15 @@ pub(crate) struct ServeArgs {
     /// Also show the source files below this folder (repeatable)
     #[arg(long, value_name = "DIR")]
     pub(super) source: Vec<PathBuf>,
-    /// The most memory for the numbers of a part of a store [default: a quarter of all]
+    /// The most memory for the numbers of a part of a store [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Size>,
     #[command(flatten)]
     pub(super) cluster: ClusterArg,
     /// The most pushes in a second
-    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().per_second)]
+    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().per_second, requires = "pyroscope_api")]
     pub(super) push_rate: u32,
     /// The most sets of labels that are pushed in an hour
-    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().label_sets)]
+    #[arg(long, value_name = "NUMBER", default_value_t = PushLimits::default().label_sets, requires = "pyroscope_api")]
     pub(super) label_sets: usize,
 }

@@ -1,19 +1,25 @@
 //! A store, as the page asks it.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use perk_profile::Profile;
-use perk_store::{Detail, KeptLabels, KeptTimes, Question, ServiceSpan, Store, StoreAddress};
+use perk_store::{
+    Detail, Hour, KeptLabels, KeptTimes, NoAnswer, Question, ServiceSpan, Store, StoreAddress,
+    Window,
+};
 use perk_tables::Limits;
-use perk_web::{RecordingStore, Service, ServicePart};
+use perk_web::{RecordingStore, Service, ServicePart, StoreFault};
 use tokio::runtime::Runtime;
 
 use crate::cluster::ClusterArg;
 use crate::store::args::now_ms;
 
-/// How long a list of services holds: a page asks for it every few seconds, and a bucket takes money for each list.
+/// How long a list holds: a page asks for it every few seconds, and a bucket takes money for each list.
 const LIST_AGE: Duration = Duration::from_secs(15);
 const MINUTE_MS: i64 = 60_000;
 
@@ -22,7 +28,30 @@ pub(super) struct ServedStore {
     store: Store,
     limits: Limits,
     runtime: Runtime,
-    known: Mutex<Option<(Instant, Vec<ServiceSpan>)>>,
+    spans: Lists<(), Vec<ServiceSpan>>,
+    /// The states of a service, from one hour to another.
+    states: Lists<(String, Hour, Hour), u64>,
+}
+
+/// Lists of what a store has, by what was asked.
+struct Lists<K, T>(Mutex<HashMap<K, (Instant, T)>>);
+
+impl<K: Eq + Hash, T: Clone> Lists<K, T> {
+    fn new() -> Self {
+        Self(Mutex::default())
+    }
+
+    /// The list of a question, made by `list` where none is young.
+    fn get(&self, asked: K, list: impl FnOnce() -> Result<T>) -> Result<T> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, (listed, _)| listed.elapsed() < LIST_AGE);
+        if let Some((_, it)) = known.get(&asked) {
+            return Ok(it.clone());
+        }
+        let it = list()?;
+        known.insert(asked, (Instant::now(), it.clone()));
+        Ok(it)
+    }
 }
 
 impl fmt::Debug for ServedStore {
@@ -43,7 +72,20 @@ impl ServedStore {
     ) -> anyhow::Result<Self> {
         let runtime = Runtime::new()?;
         let store = cluster.of_store(runtime.block_on(Store::open(address))?, &limits)?;
-        Ok(Self { store, limits, runtime, known: Mutex::default() })
+        Ok(Self { store, limits, runtime, spans: Lists::new(), states: Lists::new() })
+    }
+
+    /// Why there is no answer: what does not fit the memory is a matter of the question.
+    fn fault(&self, error: anyhow::Error) -> anyhow::Error {
+        let line = format!("{error:#}");
+        match error.downcast_ref::<NoAnswer>() {
+            Some(NoAnswer::Nothing) => match self.runtime.block_on(self.store.confirm()) {
+                Ok(()) => StoreFault::Nothing(line).into(),
+                Err(gone) => StoreFault::Unreadable(format!("{gone:#}")).into(),
+            },
+            Some(NoAnswer::TooMuch(_)) => error,
+            None => StoreFault::Unreadable(line).into(),
+        }
     }
 }
 
@@ -52,26 +94,35 @@ impl RecordingStore for ServedStore {
         self.store.to_string()
     }
 
-    fn services(&self) -> anyhow::Result<Vec<Service>> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let spans = match &*known {
-            Some((listed, spans)) if listed.elapsed() < LIST_AGE => spans.clone(),
-            _ => {
-                let spans = self.runtime.block_on(self.store.service_spans())?;
-                *known = Some((Instant::now(), spans.clone()));
-                spans
-            }
+    fn services(&self) -> Result<Vec<Service>> {
+        let list = async {
+            // A folder that was removed has no services, as an empty store.
+            self.store.confirm().await?;
+            self.store.service_spans().await
         };
+        let spans = self.spans.get((), || self.runtime.block_on(list))?;
         Ok(spans.into_iter().map(service).collect())
     }
 
-    fn profile(&self, part: &ServicePart) -> anyhow::Result<Profile> {
-        self.runtime.block_on(self.store.profile(&question(part), &self.limits))
+    fn state(&self, service: &str, (from_ms, to_ms): (i64, i64)) -> Result<u64> {
+        let (from, to) = (Hour::of(from_ms), Hour::of(to_ms.saturating_sub(1)));
+        let window = Window { service: Some(service.to_owned()), from: Some(from), to: Some(to) };
+        let list = async {
+            self.store.confirm().await?;
+            self.store.state(&window).await
+        };
+        self.states.get((service.to_owned(), from, to), || self.runtime.block_on(list))
     }
 
-    fn labels(&self, part: &ServicePart) -> anyhow::Result<Vec<(String, Vec<String>)>> {
-        let labels = self.runtime.block_on(self.store.labels(&question(part), &self.limits))?;
-        Ok(labels.into_iter().map(|(key, values)| (key, values.into_iter().collect())).collect())
+    fn profile(&self, part: &ServicePart) -> Result<Profile> {
+        let profile = self.runtime.block_on(self.store.profile(&question(part), &self.limits));
+        profile.map_err(|error| self.fault(error))
+    }
+
+    fn labels(&self, part: &ServicePart) -> Result<Vec<(String, Vec<String>)>> {
+        let labels = self.runtime.block_on(self.store.labels(&question(part), &self.limits));
+        let labels = labels.map_err(|error| self.fault(error))?.into_iter();
+        Ok(labels.map(|(key, values)| (key, values.into_iter().collect())).collect())
     }
 }
 

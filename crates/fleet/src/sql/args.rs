@@ -36,7 +36,7 @@ pub(crate) struct SqlArgs {
     /// Write the result to a file: .parquet, .csv, .json or .txt
     #[arg(long, short, value_name = "FILE", conflicts_with_all = ["csv", "json"])]
     pub(crate) output: Option<PathBuf>,
-    /// The most memory of a query; sorts, joins and sums that need more continue on disk [default: a quarter of all]
+    /// The most memory of a query; sorts, joins and sums that need more continue on disk [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Size>,
     #[command(flatten)]

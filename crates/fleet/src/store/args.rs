@@ -92,7 +92,7 @@ pub(super) struct CompactArgs {
     pub(super) store: StoreArg,
     #[command(flatten)]
     pub(super) part: PartArgs,
-    /// The most memory; sorts that need more continue on disk [default: a quarter of all]
+    /// The most memory; sorts that need more continue on disk [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Size>,
 }

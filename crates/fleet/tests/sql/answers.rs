@@ -56,6 +56,39 @@ fn numbers_are_those_of_the_report() {
     equal_to_the_report(&recordings()[0]);
 }
 
+#[test]
+fn accesses_to_fields_are_those_of_the_report() {
+    let file = workspace().join("testdata/shared-fields/seed.tsv");
+    let mut command = Command::new(perk_bin());
+    let output = command.args(["report", "--json"]).arg(&file).output().unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names = [
+        "class",
+        "field_class",
+        "field",
+        "descriptor",
+        "object_count",
+        "shared_count",
+        "owner_read_count",
+        "other_read_count",
+        "owner_write_count",
+        "other_write_count",
+    ];
+    let row = |it: &Value| names.map(|name| it[name].to_string());
+    let reported = report["field_accesses"]["fields"].as_array().unwrap();
+    let mut reported: Vec<_> = reported.iter().map(row).collect();
+    reported.sort();
+    let sums: Vec<_> = names[4..].iter().map(|it| format!("sum({it}) AS {it}")).collect();
+    let (keys, sums) = (names[..4].join(", "), sums.join(", "));
+    let rows = rows_of(&[&file], &format!("SELECT {keys}, {sums} FROM fields GROUP BY {keys}"));
+    let mut answered: Vec<_> = rows.iter().map(row).collect();
+    answered.sort();
+    assert!(answered.len() > 5);
+    assert_eq!(answered, reported);
+    let sites = rows_of(&[&file], "SELECT DISTINCT site FROM fields");
+    assert_eq!(sites.len(), 2, "{sites:?}");
+}
+
 /// Compares the tables of a file with `perk report --json`.
 #[track_caller]
 fn equal_to_the_report(file: &Path) {

@@ -32,7 +32,7 @@ fn lines(arguments: &[&str]) -> Vec<String> {
 }
 
 /// What a comparison says of each metric, with its methods by name.
-fn changes(arguments: &[&str]) -> Value {
+pub(crate) fn changes(arguments: &[&str]) -> Value {
     // The exit code says whether exact counts differ.
     let output = perk(arguments);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -46,7 +46,7 @@ fn changes(arguments: &[&str]) -> Value {
 }
 
 /// A store with two real recordings, each with a label of its own, and their files.
-fn of_two_versions() -> (StoreFolder, [String; 2]) {
+pub(crate) fn of_two_versions() -> (StoreFolder, [String; 2]) {
     let store = StoreFolder::new();
     let recorded = sql::recordings();
     let files: Vec<_> = recorded.iter().map(|it| it.to_str().unwrap().to_owned()).collect();

@@ -29,7 +29,7 @@ const ownParts = (question) => Object.fromEntries(Object.entries(question).filte
 /** A cell of numbers: the rows have different units; a change has its sign. */
 function cell(row, column, columns) {
   const of = (id) => row[columns.findIndex((it) => it.id === id)];
-  if (column.id === "number") return make("span", { class: "left" }, `${of("kind")}: ${String(of("number")).replace(/_(count|ns|bytes)$/, "")}`);
+  if (column.id === "number") return make("span", { class: "left" }, `${of("kind")}: ${String(of("number")).replace(/^(allocated|live)_count$/, "$1 objects").replace(/_(count|ns|bytes)$/, "")}`);
   if (!["before", "after", "change", "change_percent", "margin"].includes(column.id)) return null;
   const text = row[column.place];
   if (text === null || text === "" || Number.isNaN(Number(text))) return text ?? "";

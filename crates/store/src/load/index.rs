@@ -30,6 +30,10 @@ impl<T: Clone + Eq + Hash> Index<T> {
         index
     }
 
+    pub(super) fn has(&self, value: &T) -> bool {
+        self.indexes.contains_key(value)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.values.len()
     }

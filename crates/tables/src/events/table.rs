@@ -7,10 +7,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use perk_formats::jfr::events::{EventField, EventType, FieldKind};
 
 use super::builder;
-use crate::table::{ColumnInfo, TableInfo};
-
-/// The column that each table begins with, as the tables of profiles.
-const RECORDING: &str = "recording";
+use crate::table::{ColumnInfo, RECORDING, TableInfo};
 
 /// The table of a type of events.
 pub(super) struct EventTable {

@@ -11,7 +11,9 @@ use perk_heap::{ClassIndex, Error, Heap, ObjectId};
 
 use crate::fault::fault;
 use crate::recording::Recording;
-use crate::table::{ColumnInfo, Part, Sink, Table, TableInfo, batch, flags, numbers, texts};
+use crate::table::{
+    ColumnInfo, Part, RECORDING, Sink, Table, TableInfo, batch, flags, numbers, texts,
+};
 
 /// How the rows of a part of a heap are made, one after the other until the receiver fails.
 type HeapRows<R> = dyn Fn(&Heap, Part, &mut dyn FnMut(R) -> Result<()>) -> Result<()> + Send + Sync;
@@ -110,7 +112,7 @@ impl<R> HeapColumn<R> {
 
     /// The column that each table begins with.
     pub(super) fn recording() -> Self {
-        Self::new("recording", HeapValues::Recording, "the recording, as in `recordings`")
+        Self::new(RECORDING, HeapValues::Recording, "the recording, as in `recordings`")
     }
 }
 

@@ -21,11 +21,11 @@ pub(crate) struct DiffRow {
     is_significant: Option<bool>,
 }
 
-/// The comparison of a recording with the one at `after`.
+/// The comparison of a recording with the one at `after` of these.
 pub(crate) fn diff(recordings: Arc<[Recording]>, after: usize) -> TableOf<DiffRow> {
     TableOf {
         name: "diff(1, 2)",
-        about: "two recordings side by side: the numbers of each metric that both have, by method",
+        about: "two sides, here recordings: the numbers of each metric that both have, by method",
         rows: Box::new(move |before| {
             let diff = Diff::new(&before.profile, &recordings[after].profile);
             let rows = |metric: &MetricDiff| {
@@ -58,27 +58,27 @@ pub(crate) fn diff(recordings: Arc<[Recording]>, after: usize) -> TableOf<DiffRo
             Column::new(
                 "signature",
                 Values::Text(|_, row| row.signature.as_deref()),
-                "its parameters and result; null if one of the recordings has none",
+                "its parameters and result; null if one side has none",
             ),
             Column::new(
                 "self_before",
                 Values::Number(|_, row| Some(row.own[0])),
-                "the number with it on top of the stack in the first recording",
+                "the number with it on top of the stack, of the first side",
             ),
             Column::new(
                 "self_after",
                 Values::Number(|_, row| Some(row.own[1])),
-                "the same in the second one",
+                "the same of the second side",
             ),
             Column::new(
                 "total_before",
                 Values::Number(|_, row| Some(row.total[0])),
-                "the number with it anywhere on the stack in the first recording",
+                "the number with it anywhere on the stack, of the first side",
             ),
             Column::new(
                 "total_after",
                 Values::Number(|_, row| Some(row.total[1])),
-                "the same in the second one",
+                "the same of the second side",
             ),
             Column::new(
                 "is_significant",

@@ -15,11 +15,13 @@ pub(crate) struct FlameRow {
     total: u64,
 }
 
-pub(crate) fn flame(metric: Metric) -> TableOf<FlameRow> {
+/// The numbers of the metric of a name, where a recording has it.
+pub(crate) fn flame(metric: String) -> TableOf<FlameRow> {
     TableOf {
         name: "flame('samples')",
-        about: "the call tree of each recording with the numbers of a metric, one row for each path",
+        about: "the call tree with the numbers of a metric, one row for each path",
         rows: Box::new(move |it| {
+            let Some(metric) = Metric::find(&it.profile, &metric) else { return Vec::new() };
             let tree = it.tree();
             let columns = Columns::new(&it.profile, tree, &metric, None);
             let depths = tree.depths();
@@ -40,7 +42,7 @@ pub(crate) fn flame(metric: Metric) -> TableOf<FlameRow> {
             Column::new(
                 "path",
                 Values::Number(|_, row| Some(row.path.index() as u64)),
-                "the number of the path in its recording",
+                "the number of the path, by which `parent` names it",
             ),
             Column::new(
                 "parent",

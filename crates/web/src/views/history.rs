@@ -11,9 +11,9 @@ use super::times::{metric, no_times};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::question::Question;
+use crate::recording_store::PartDetail;
 use crate::reply::Reply;
 use crate::sources::{Origin, Source};
-use crate::stored::PartDetail;
 
 const KNOWN: [&str; 9] =
     ["metric", "method", "top", "focus", "ignore", "hide", "label", "thread", "version"];

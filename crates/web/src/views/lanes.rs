@@ -9,9 +9,9 @@ use super::times::{self, interval_ns};
 use crate::app::App;
 use crate::fault::Fault;
 use crate::question::Question;
+use crate::recording_store::PartDetail;
 use crate::reply::Reply;
 use crate::sources::Source;
-use crate::stored::PartDetail;
 
 /// Threads with lanes of their own.
 const THREADS: usize = 8;

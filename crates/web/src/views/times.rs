@@ -9,9 +9,9 @@ use super::flame::document;
 use crate::app::App;
 use crate::fault::Fault;
 use crate::question::Question;
+use crate::recording_store::PartDetail;
 use crate::reply::Reply;
 use crate::sources::Source;
-use crate::stored::PartDetail;
 
 const KNOWN: [&str; 10] = [
     "metric",

@@ -1,0 +1,235 @@
+//! Stores in a bucket of S3, also over a network and of a service that have faults.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{SUMS, StoreFolder, Sums, of_tools, sums};
+use crate::record::counterparts::{self, Server, script};
+
+const KEYS: [(&str, &str); 2] =
+    [("AWS_ACCESS_KEY_ID", "perk"), ("AWS_SECRET_ACCESS_KEY", "a secret/+")];
+const STORE: &str = "s3://profiles/stores/one";
+
+/// A bucket, and what is between it and perk.
+struct Bucket {
+    _server: Server,
+    network: Network,
+}
+
+impl Bucket {
+    /// Starts one; `None` if there is no server.
+    fn start() -> Option<Self> {
+        if !counterparts::are_here() {
+            return None;
+        }
+        let mut command = script("s3.py");
+        command.envs(KEYS);
+        let server = Server::start(command);
+        let network = Network::start(server.port);
+        Some(Self { _server: server, network })
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
+        let address = format!("http://127.0.0.1:{}", self.network.port);
+        let run = run.args(arguments).envs(KEYS).env("AWS_REGION", "us-east-1");
+        run.env("AWS_ENDPOINT_URL", address).stdin(Stdio::null()).output().unwrap()
+    }
+
+    #[track_caller]
+    fn run(&self, arguments: &[&str]) -> String {
+        let output = self.output(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Adds the files of other tools.
+    fn add(&self) {
+        for (file, service, time) in of_tools() {
+            let label = format!("service={service}");
+            let file = file.to_str().unwrap();
+            self.run(&["store", "add", STORE, "--label", &label, "--time", time, file]);
+        }
+    }
+
+    #[track_caller]
+    fn sums(&self) -> Sums {
+        let rows: Vec<Value> =
+            serde_json::from_str(&self.run(&["sql", STORE, SUMS, "--json"])).unwrap();
+        sums(&rows)
+    }
+}
+
+/// What happens to requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Nothing,
+    /// An answer takes a while.
+    Slow,
+    /// Two of three requests are too many.
+    Limits,
+    /// Every request is refused.
+    Refuses,
+    /// Lists of folders with data do not have the files yet.
+    ListsLate,
+    /// Answers with files end in the middle.
+    Cuts,
+}
+
+/// A proxy between a client and a service, which sees each request on a connection of its own.
+struct Network {
+    port: u16,
+    fault: Arc<Mutex<Fault>>,
+}
+
+impl Network {
+    fn start(service: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let fault = Arc::new(Mutex::new(Fault::Nothing));
+        let known = Arc::clone(&fault);
+        thread::spawn(move || {
+            for (number, client) in listener.incoming().enumerate() {
+                let fault = *known.lock().unwrap();
+                // A client may leave at any time.
+                thread::spawn(move || client.and_then(|it| pass(it, service, fault, number)));
+            }
+        });
+        Self { port, fault }
+    }
+
+    fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+}
+
+/// Passes a request on, and its answer back.
+fn pass(client: TcpStream, service: u16, fault: Fault, number: usize) -> io::Result<()> {
+    let mut reader = BufReader::new(client.try_clone()?);
+    let Some((mut head, body)) = message(&mut reader)? else { return Ok(()) };
+    let refused = |status: &str, code: &str| {
+        let body = format!("<Error><Code>{code}</Code><Message>{code}</Message></Error>");
+        let length = body.len();
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    };
+    match fault {
+        Fault::Limits if number % 3 > 0 => {
+            return (&client).write_all(refused("503 Slow Down", "SlowDown").as_bytes());
+        }
+        Fault::Refuses => {
+            return (&client).write_all(refused("403 Forbidden", "AccessDenied").as_bytes());
+        }
+        Fault::Slow => thread::sleep(Duration::from_millis(200)),
+        _ => {}
+    }
+    let request = head[0].clone();
+    head.retain(|line| !line.to_ascii_lowercase().starts_with("connection:"));
+    let mut upstream = TcpStream::connect(("127.0.0.1", service))?;
+    write!(upstream, "{}\r\nconnection: close\r\n\r\n", head.join("\r\n"))?;
+    upstream.write_all(&body)?;
+    let mut answer = Vec::new();
+    upstream.read_to_end(&mut answer)?;
+    let end = answer.windows(4).position(|it| it == b"\r\n\r\n").map_or(answer.len(), |at| at + 4);
+    let is_data = request.contains("samples") || request.contains("stacks");
+    match fault {
+        Fault::ListsLate if request.contains("list-type=2") && is_data => {
+            answer = without_files(&answer[..end], &answer[end..]);
+        }
+        Fault::Cuts if request.starts_with("GET") && request.contains(".parquet") => {
+            answer.truncate(end + (answer.len() - end) / 2);
+        }
+        _ => {}
+    }
+    (&client).write_all(&answer)
+}
+
+/// The lines of the head of a message, and its body; `None` at the end.
+fn message(reader: &mut impl BufRead) -> io::Result<Option<(Vec<String>, Vec<u8>)>> {
+    let mut head = Vec::new();
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        match line.trim_end() {
+            "" => break,
+            line => head.push(line.to_owned()),
+        }
+    }
+    let length = head.iter().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.trim().parse().ok())?
+    });
+    let mut body = vec![0; length.unwrap_or(0)];
+    reader.read_exact(&mut body)?;
+    Ok(Some((head, body)))
+}
+
+/// A list of a bucket without its files.
+fn without_files(head: &[u8], body: &[u8]) -> Vec<u8> {
+    let body = String::from_utf8_lossy(body);
+    let mut parts = body.split("<Contents>");
+    let begin = parts.next().unwrap_or_default();
+    let end = body.rsplit_once("</Contents>").map_or("", |it| it.1);
+    let body = format!("{begin}{end}");
+    let head = String::from_utf8_lossy(head);
+    let head = head.lines().filter(|it| !it.to_ascii_lowercase().starts_with("content-length"));
+    let head: Vec<_> = head.filter(|it| !it.is_empty()).collect();
+    format!("{}\r\ncontent-length: {}\r\n\r\n{body}", head.join("\r\n"), body.len()).into_bytes()
+}
+
+#[test]
+fn a_bucket_is_a_store() {
+    let Some(bucket) = Bucket::start() else { return };
+    bucket.add();
+    let of_folder = sums(&StoreFolder::of_tools().rows(SUMS));
+    assert_eq!(bucket.sums(), of_folder);
+    assert!(bucket.run(&["store", "compact", STORE]).starts_with("hours compacted: 1"));
+    assert_eq!(bucket.sums(), of_folder);
+    assert!(bucket.run(&["store", "check", STORE]).starts_with("whole: 3 pieces"));
+    let expired = bucket.run(&["store", "expire", STORE, "--older-than", "1h"]);
+    assert!(expired.starts_with("dates removed: 3"), "{expired}");
+}
+
+#[test]
+fn a_bucket_that_is_slow_limits_and_lists_late_is_read_and_written() {
+    let Some(bucket) = Bucket::start() else { return };
+    bucket.network.set(Fault::Limits);
+    bucket.add();
+    let of_folder = sums(&StoreFolder::of_tools().rows(SUMS));
+    for fault in [Fault::Limits, Fault::Slow, Fault::ListsLate] {
+        bucket.network.set(fault);
+        assert_eq!(bucket.sums(), of_folder, "{fault:?}");
+    }
+    bucket.network.set(Fault::ListsLate);
+    let methods = "SELECT count(*) AS count FROM methods";
+    let late = bucket.run(&["sql", STORE, methods, "--json"]);
+    bucket.network.set(Fault::Limits);
+    assert!(bucket.run(&["store", "compact", STORE]).starts_with("hours compacted: 1"));
+    assert_eq!(bucket.sums(), of_folder);
+    bucket.network.set(Fault::Nothing);
+    assert_eq!(bucket.run(&["sql", STORE, methods, "--json"]), late);
+    assert!(bucket.run(&["store", "check", STORE]).starts_with("whole: 3 pieces"));
+}
+
+#[test]
+fn a_bucket_that_refuses_or_cuts_answers_is_one_line() {
+    let Some(bucket) = Bucket::start() else { return };
+    bucket.add();
+    for (fault, words) in [(Fault::Refuses, "AccessDenied"), (Fault::Cuts, ".parquet")] {
+        bucket.network.set(fault);
+        let output = bucket.output(&["sql", STORE, SUMS]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{fault:?}: {said}");
+        assert!(said.lines().count() == 1 && said.contains(words), "{fault:?}: {said}");
+        assert_eq!(output.stdout, b"");
+    }
+}
