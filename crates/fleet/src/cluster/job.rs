@@ -66,8 +66,12 @@ impl Job {
         context: &TaskContext,
     ) -> Result<Self> {
         let mut bytes = Vec::new();
-        PhysicalPlanNode::try_from_physical_plan(Arc::clone(plan), codec)?
-            .try_encode(&mut bytes)?;
+        PhysicalPlanNode::try_from_physical_plan(Arc::clone(plan), codec)
+            .and_then(|plan| plan.try_encode(&mut bytes))
+            .map_err(|error| {
+                let (address, error) = (&cluster.address, error.strip_backtrace());
+                exec_datafusion_err!("{address} cannot run this query: {error}")
+            })?;
         let settings = context.session_config().options().entries().into_iter();
         let settings = settings.map(|it| KeyValuePair { key: it.key, value: it.value });
         let query = ExecuteQueryParams {

@@ -15,7 +15,9 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::placeholder_row::PlaceholderRowExec;
 use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
@@ -73,7 +75,7 @@ impl QueryPlanner for ClusterPlanner {
             );
         }
         let here = DefaultPhysicalPlanner::default().create_physical_plan(plan, session).await?;
-        if matches!(plan, LogicalPlan::Explain(_)) || !reads_files(&here)? {
+        if matches!(plan, LogicalPlan::Explain(_)) || !is_for_cluster(&here)? {
             return Ok(here);
         }
         // COPY writes its file here.
@@ -98,14 +100,19 @@ fn with_pauses(plan: &Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> 
     Ok(paused?.data)
 }
 
-/// Whether a plan reads files of a store. Other plans, such as those of constants, need no cluster.
-fn reads_files(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
-    let mut reads = false;
+/// Whether a plan is for a cluster: it reads files of a store, and nothing of this process, such as a profile that is made
+/// of sums.
+fn is_for_cluster(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
+    let (mut reads_files, mut is_of_here) = (false, false);
     plan.apply(|node| {
-        reads |= node.is::<DataSourceExec>();
-        Ok(if reads { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        if node.is::<DataSourceExec>() {
+            reads_files = true;
+        } else if node.children().is_empty() {
+            is_of_here |= !node.is::<EmptyExec>() && !node.is::<PlaceholderRowExec>();
+        }
+        Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(reads)
+    Ok(reads_files && !is_of_here)
 }
 
 /// A plan that runs on a cluster. What it gives comes as one partition, in its order.
