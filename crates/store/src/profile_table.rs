@@ -10,13 +10,11 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::TableType;
-use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
-use futures::{StreamExt, TryStreamExt, stream};
 use perk_analysis::LabelPattern;
 use perk_tables::{ColumnInfo, Limits, RecordingTable, TableInfo, fault, map_type};
 use tokio::sync::Semaphore;
@@ -205,29 +203,21 @@ impl TableProvider for ProfileTable {
         let has_labels = has(&PartColumn::Labels);
         // The pieces are in the order of services and hours.
         let services = pieces.chunk_by(|a, b| a.service() == b.service());
-        let streams = services.map(|pieces| {
+        let partitions = services.map(|pieces| {
             let hours = pieces.iter().map(|it| Some(it.hour()));
-            ServiceStream {
+            Arc::new(ServiceStream {
                 table: self.clone(),
                 question: question(pieces[0].service(), &conditions, has_labels),
                 hours: if has_hours { hours.collect() } else { vec![None] },
                 has_labels,
                 columns: Arc::clone(&columns),
                 schema: Arc::clone(&schema),
-            }
+            }) as Arc<dyn PartitionStream>
         });
-        let streams: Vec<_> = streams.collect();
-        if streams.is_empty() {
+        let partitions: Vec<_> = partitions.collect();
+        if partitions.is_empty() {
             return Ok(Arc::new(EmptyExec::new(schema)));
         }
-        if self.store.session.is_some() {
-            // The sums are made by a cluster, and the rows here: what is sent with the plan is they.
-            let rows = stream::iter(&streams).map(ServiceStream::all_rows).buffered(AT_ONCE);
-            let rows: Vec<_> = rows.try_collect().await?;
-            return Ok(MemorySourceConfig::try_new_exec(&rows, schema, None)?);
-        }
-        let partitions = streams.into_iter().map(|it| Arc::new(it) as Arc<dyn PartitionStream>);
-        let partitions = partitions.collect();
         let plan = StreamingTableExec::try_new(schema, partitions, None, [], false, limit)?;
         Ok(Arc::new(plan))
     }

@@ -11,6 +11,7 @@ use perk_tables::{ColumnInfo, Limits, TableInfo};
 use crate::file_place::FilePlace;
 use crate::functions;
 use crate::layout::Table;
+use crate::objects::StoreAddress;
 use crate::profile_table::{self, ProfileTable, TableFunction};
 use crate::read_dates::ReadDates;
 use crate::store::{Store, StoreSource};
@@ -202,7 +203,7 @@ pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
 }
 
 /// Adds the tables of a store and perk's functions to a session of a cluster, whose machines see the store at the same
-/// address, and make its sums.
+/// address.
 ///
 /// # Errors
 /// Other machines cannot be told of the store, or the views do not fit the files.
@@ -211,7 +212,12 @@ pub async fn add_to_cluster_session(
     limits: &Limits,
     context: &SessionContext,
 ) -> Result<()> {
-    add_tables(store, FilePlace::of_cluster(store.address())?, limits, context).await
+    let place = FilePlace::of_cluster(store.address())?;
+    // Plans that need tables of this process run here.
+    if let StoreAddress::Bucket(_) = store.address() {
+        context.register_object_store(place.url.as_ref(), Arc::clone(&store.objects));
+    }
+    add_tables(store, place, limits, context).await
 }
 
 async fn add_tables(

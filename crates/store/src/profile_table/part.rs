@@ -77,15 +77,6 @@ impl PartitionStream for ServiceStream {
 }
 
 impl ServiceStream {
-    /// The rows of all hours.
-    pub(super) async fn all_rows(&self) -> Result<Vec<RecordBatch>> {
-        let mut rows = Vec::new();
-        for &hour in &self.hours {
-            rows.extend(self.rows(hour).await?);
-        }
-        Ok(rows)
-    }
-
     /// The rows of an hour, or of all of the time.
     async fn rows(&self, hour: Option<Hour>) -> Result<Vec<RecordBatch>> {
         let failed = |error| DataFusionError::External(Box::new(error));
