@@ -24,7 +24,7 @@ const LONG: &str = "SELECT a.service, b.metric, count(*) AS pairs, sum(a.value %
                     GROUP BY 1, 2 ORDER BY 1, 2";
 
 /// Queries that need all that a cluster must know: functions of stacks, labels, frames, windows, joins and subqueries.
-const QUERIES: [&str; 19] = [
+const QUERIES: [&str; 22] = [
     crate::store::SUMS,
     "SELECT stack, leaf(stack) AS leaf, root(stack) AS root, array_to_string(frames(stack), ';') AS path, owner(stack) AS owner, \
      sum(value) AS value FROM samples WHERE metric = 'samples' AND stack_contains(stack, 'Shop.*') GROUP BY stack",
@@ -49,6 +49,11 @@ const QUERIES: [&str; 19] = [
     "SELECT 1 + 1 AS two",
     "SELECT a.metric, count(*) AS n FROM samples a JOIN recordings r ON a.source = r.source WHERE r.labels['version'] = '1.4.2' GROUP BY 1",
     "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'",
+    // These run here, with sums of the cluster.
+    "SELECT metric, count(*) AS n FROM samples WHERE metric NOT IN (SELECT table_name FROM information_schema.tables) GROUP BY 1",
+    "SELECT service, labels['version'] AS version, class, method, self, total FROM methods WHERE metric = 'samples'",
+    "SELECT s.service, s.value, m.total FROM (SELECT service, sum(value) AS value FROM samples WHERE metric = 'samples' GROUP BY 1) s \
+     JOIN (SELECT service, sum(self) AS total FROM methods WHERE metric = 'samples' GROUP BY 1) m ON s.service = m.service",
 ];
 
 /// A store with recordings of two versions, and those of other tools.
