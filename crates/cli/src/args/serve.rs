@@ -75,6 +75,9 @@ pub(crate) struct StoreServeArgs {
     /// The most memory for the numbers of a part of a store [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
+    /// Let a cluster of perk-fleet add up the numbers of stores
+    #[arg(long, value_name = "ballista://HOST:PORT")]
+    pub(crate) cluster: Option<String>,
     /// The most pushes in a second [default: 50]
     #[arg(long, value_name = "NUMBER", requires = "pyroscope_api")]
     pub(crate) push_rate: Option<String>,
@@ -86,12 +89,15 @@ pub(crate) struct StoreServeArgs {
 impl StoreServeArgs {
     /// The options that are given, with their values.
     pub(crate) fn given(&self) -> Vec<(&'static str, Option<&str>)> {
-        let Self { pyroscope_api, memory, push_rate, label_sets } = self;
+        let Self { pyroscope_api, memory, cluster, push_rate, label_sets } = self;
         let mut given: Vec<_> =
             pyroscope_api.then_some(("--pyroscope-api", None)).into_iter().collect();
-        for (name, value) in
-            [("--memory", memory), ("--push-rate", push_rate), ("--label-sets", label_sets)]
-        {
+        for (name, value) in [
+            ("--memory", memory),
+            ("--cluster", cluster),
+            ("--push-rate", push_rate),
+            ("--label-sets", label_sets),
+        ] {
             given.extend(value.as_deref().map(|it| (name, Some(it))));
         }
         given
