@@ -89,7 +89,7 @@ pub(crate) struct ExecutorArgs {
     /// The parts of queries that run at once [default: the processors]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) tasks: Option<u16>,
-    /// The most memory for sorts, joins and sums; more continues on disk [default: a quarter of all]
+    /// The most memory for sorts, joins and sums; more continues on disk [default: a quarter of all, at most half of what is free]
     #[arg(long, value_name = "SIZE")]
     pub(super) memory: Option<Size>,
 }
