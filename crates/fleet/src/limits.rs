@@ -6,6 +6,8 @@ use tempfile::TempDir;
 
 /// The part of the machine's memory that is taken, if no option says how much.
 const MEMORY_PART: usize = 4;
+/// The stack of the threads that plan and run queries: addresses, of which those are memory that are used.
+pub(crate) const STACK_BYTES: usize = 512 << 20;
 /// The most room that is taken on disk.
 const SPILL_BYTES: u64 = 64 << 30;
 

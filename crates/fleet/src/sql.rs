@@ -25,7 +25,7 @@ use perk_store::Store;
 use perk_tables::{Names, TableInfo, session};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::limits;
+use crate::limits::{self, STACK_BYTES};
 
 pub(crate) use self::args::SqlArgs;
 use self::fault::fault;
@@ -34,8 +34,6 @@ use self::output::{Form, Output, Sink};
 
 /// The longest query. Each of its terms can be a level of a plan, which takes some KiB of the stack.
 const MOST_QUERY_BYTES: usize = 128 << 10;
-/// The stack of the threads that plan and run it: addresses, of which those are memory that are used.
-pub(crate) const STACK_BYTES: usize = 512 << 20;
 
 /// Runs a query, or a shell.
 ///

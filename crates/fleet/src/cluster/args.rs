@@ -8,7 +8,8 @@ use clap::Args;
 use perk_store::Store;
 use perk_tables::Limits;
 
-use super::{Cluster, ClusterAddress, SCHEDULER_PORT};
+use super::address::{ClusterAddress, SCHEDULER_PORT, SCHEME};
+use super::sessions::Cluster;
 use crate::values::Size;
 
 /// The port on which executors have results.
@@ -108,7 +109,7 @@ impl FromStr for SchedulerPlace {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let address = format!("{}{text}", super::SCHEME).parse();
+        let address = format!("{}{text}", SCHEME).parse();
         address
             .map(Self)
             .map_err(|_| "use the host and the port of a scheduler: HOST:PORT".to_owned())

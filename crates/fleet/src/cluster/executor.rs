@@ -17,12 +17,12 @@ use perk_tables::Limits;
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
+use super::address::ClusterAddress;
 use super::args::{ExecutorArgs, SchedulerPlace};
 use super::codec::StoreCodec;
+use super::process::{MOST_MESSAGE_BYTES, host_text, until_signal};
 use super::registry::StoreRegistry;
-use super::{ClusterAddress, MOST_MESSAGE_BYTES, host_text, until_signal};
-use crate::limits;
-use crate::sql::STACK_BYTES;
+use crate::limits::{self, STACK_BYTES};
 use crate::talk::say;
 
 /// How long a scheduler that starts at the same time is waited for.

@@ -4,7 +4,7 @@ use datafusion::common::exec_datafusion_err;
 use datafusion::error::DataFusionError;
 use tonic::{Code, Status};
 
-use super::ClusterAddress;
+use super::address::ClusterAddress;
 
 /// What others say of a function that they do not know, before its name.
 const NO_FUNCTION: &str = "PhysicalExtensionCodec is not provided for scalar function ";

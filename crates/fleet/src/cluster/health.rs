@@ -7,7 +7,7 @@ use datafusion::error::DataFusionError;
 use reqwest::Client;
 use tokio::time::sleep;
 
-use super::ClusterAddress;
+use super::address::ClusterAddress;
 
 /// The time between questions, and the most for an answer.
 const INTERVAL: Duration = Duration::from_secs(2);

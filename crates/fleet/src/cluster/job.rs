@@ -27,9 +27,11 @@ use tokio::time::timeout;
 use tonic::Request;
 use tonic::transport::{Channel, Endpoint};
 
+use super::address::ClusterAddress;
 use super::fault::{failed, refused};
 use super::health::until_lost;
-use super::{Cluster, ClusterAddress, MOST_MESSAGE_BYTES};
+use super::process::MOST_MESSAGE_BYTES;
+use super::sessions::Cluster;
 
 /// The most time to connect.
 const CONNECT_TIME: Duration = Duration::from_secs(10);

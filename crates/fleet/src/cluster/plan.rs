@@ -25,9 +25,9 @@ use datafusion::physical_plan::{
 };
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 
-use super::Cluster;
 use super::codec::StoreCodec;
 use super::job::Job;
+use super::sessions::Cluster;
 
 /// The batches of rows that wait to be read.
 const WAITING: usize = 2;

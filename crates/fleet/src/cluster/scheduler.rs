@@ -10,10 +10,11 @@ use ballista_scheduler::scheduler_process::{create_scheduler, start_grpc_service
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use tokio::net::TcpListener;
 
+use super::address::SCHEME;
 use super::args::SchedulerArgs;
 use super::codec::StoreCodec;
-use super::{MOST_MESSAGE_BYTES, SCHEME, host_text, until_signal};
-use crate::sql::STACK_BYTES;
+use super::process::{MOST_MESSAGE_BYTES, host_text, until_signal};
+use crate::limits::STACK_BYTES;
 use crate::talk::say;
 
 /// How long an executor may be silent, and how often that is looked at, in seconds. Those of perk report every 5 seconds.

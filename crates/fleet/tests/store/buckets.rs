@@ -120,7 +120,7 @@ fn pass(client: TcpStream, service: u16, fault: Fault, number: usize) -> io::Res
         format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
     };
     match fault {
-        Fault::Limits if number % 3 > 0 => {
+        Fault::Limits if !number.is_multiple_of(3) => {
             return (&client).write_all(refused("503 Slow Down", "SlowDown").as_bytes());
         }
         Fault::Refuses => {

@@ -59,7 +59,7 @@ fn many_sets_of_labels_and_long_values_are_kept() {
     store.print("add", &["--label", "service=shop", file.to_str().unwrap()]);
     let all = "SELECT count(DISTINCT labels['id']) AS ids, max(length(labels['long'])) AS longest, sum(value) AS value FROM samples";
     let expected = json!({"ids": SETS, "longest": LONG, "value": 3 * SETS});
-    assert_eq!(store.rows(all), [expected.clone()]);
+    assert_eq!(store.rows(all), [expected]);
     let methods = "SELECT sum(self) AS self FROM methods";
     assert_eq!(store.rows(methods), [json!({"self": 3 * SETS})]);
     assert_eq!(store.rows(&format!("{methods} WHERE labels['id'] = 'id-7'")), [json!({"self": 3})]);
