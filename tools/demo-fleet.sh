@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/jdk.sh
+. tools/first_line.sh
 
 if [[ $1 == --plan ]]; then
     cat <<'PLAN'
@@ -84,11 +85,7 @@ echo
 echo "== perk serve $store"
 "$perk" serve "$store" >"$out/serve.url" 2>"$out/serve.log" &
 started=($!)
-for _ in {1..100}; do
-    [[ ! -s $out/serve.url ]] || break
-    sleep 0.1
-done
-echo "The store in a browser: $(cat "$out/serve.url" "$out/serve.log")"
+echo "The store in a browser: $(first_line "$out/serve.url" || cat "$out/serve.log")"
 # Nobody looks at the page where nobody looks at this.
 if [[ -t 1 ]]; then
     echo "Ctrl-C ends it."

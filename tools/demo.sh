@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/jdk.sh
+. tools/first_line.sh
 
 if [[ $1 == --plan ]]; then
     cat <<'PLAN'
@@ -37,19 +38,6 @@ end() {
     ((${#started[@]} == 0)) || kill "${started[@]}" 2>/dev/null || true
 }
 trap end EXIT
-
-# Waits until a program has written its first line to file $1, and prints that.
-first_line() {
-    for _ in {1..300}; do
-        if [[ -s $1 ]]; then
-            head -1 "$1"
-            return
-        fi
-        sleep 0.1
-    done
-    echo "demo: nothing in $1 after 30 seconds" >&2
-    return 1
-}
 
 echo "== A web shop under load, on Java $version: perk attach com.acme.shop.Shop --duration 10s"
 "$home/bin/javac" -d "$out/shop" java/demo/*.java

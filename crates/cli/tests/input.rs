@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use perk_testkit::protobuf::{bytes, number};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::util::{Folder, PERK, assert_refused, stderr, stdout, wait_for};
@@ -310,19 +311,6 @@ fn bombs_stop_at_max_memory() {
 
 /// Returns a pprof file of one stack: `depth` times a place with as many methods in each other.
 fn inlined(methods: u64, depth: usize) -> Vec<u8> {
-    fn varint(mut number: u64) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while number >= 0x80 {
-            bytes.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        bytes.push(number as u8);
-        bytes
-    }
-    let number = |field: u64, number: u64| [varint(field << 3), varint(number)].concat();
-    let bytes = |field: u64, bytes: &[u8]| {
-        [varint(field << 3 | 2), varint(bytes.len() as u64), bytes.to_vec()].concat()
-    };
     let line = |line: u64| bytes(4, &[number(1, 1), number(2, line)].concat());
     let lines: Vec<u8> = (0..methods).flat_map(line).collect();
     let sample = [bytes(1, &vec![1; depth]), bytes(2, &[1])].concat();

@@ -1,8 +1,11 @@
 //! What queries and other work on tables may take of the machine.
 
+use std::io;
+
 use anyhow::Context;
 use perk_tables::Limits;
 use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
 
 /// The part of the machine's memory that is taken, if no option says how much.
 const MEMORY_PART: usize = 4;
@@ -25,6 +28,14 @@ pub(crate) fn of_command(memory_bytes: Option<u64>) -> anyhow::Result<(TempDir, 
         spill_bytes: SPILL_BYTES,
     };
     Ok((spill, limits))
+}
+
+/// What runs queries. Terms of a long one are inside each other, and DataFusion visits them by recursion.
+///
+/// # Errors
+/// No threads can be started.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().enable_all().thread_stack_size(STACK_BYTES).build()
 }
 
 /// A quarter of the machine's memory, or 1 GiB if that is not known; at most half of what it and the control groups of this

@@ -14,6 +14,7 @@ mod regressions;
 mod series;
 mod series_names;
 mod serve;
+mod signals;
 mod sql;
 mod store;
 mod talk;

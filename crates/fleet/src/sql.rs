@@ -23,9 +23,9 @@ use futures::StreamExt;
 use perk_files::{Access, Destination};
 use perk_store::Store;
 use perk_tables::{Names, TableInfo, session};
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::limits::{self, STACK_BYTES};
+use crate::signals::until_signal;
 
 pub(crate) use self::args::SqlArgs;
 use self::fault::fault;
@@ -74,10 +74,7 @@ fn run(args: &SqlArgs) -> anyhow::Result<ExitCode> {
         }
         inputs => inputs,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()?;
+    let runtime = limits::runtime()?;
     let (_spill, limits) = limits::of_command(args.memory.map(|it| it.0))?;
     let mut names = Names::default();
     let (context, tables) = match inputs {
@@ -230,11 +227,9 @@ async fn write(query: &str, frame: DataFrame, form: Form, out: Sink) -> anyhow::
         }
         output.end()
     });
-    let mut terminated = signal(SignalKind::terminate())?;
     tokio::select! {
         written = &mut rows => return written.context("the query failed by a fault of perk's")?,
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminated.recv() => {}
+        signal = until_signal() => signal?,
     }
     rows.abort();
     bail!("the query was cancelled")

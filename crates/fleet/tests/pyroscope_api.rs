@@ -21,7 +21,7 @@ const CPU: &str = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 const SAMPLES: &str = "process_cpu:samples:count:cpu:nanoseconds";
 
 /// A store that is served.
-pub(crate) struct Served {
+pub(crate) struct ApiServer {
     child: Child,
     log: PathBuf,
     pub(super) url: String,
@@ -29,7 +29,7 @@ pub(crate) struct Served {
     started_ms: i64,
 }
 
-impl Served {
+impl ApiServer {
     /// Serves a store, with more arguments.
     pub(crate) fn start(store: &Path, arguments: &[&str]) -> Self {
         let log = store.with_extension("log");
@@ -115,7 +115,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ApiServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -191,7 +191,7 @@ fn answers_have_the_numbers_of_the_files() {
         return;
     }
     let store = of_two_versions();
-    let served = Served::start(&store.path(), &[]);
+    let served = ApiServer::start(&store.path(), &[]);
     let files: Vec<_> = sql::recordings().iter().map(PathBuf::as_path).collect();
     let mut of_files: BTreeMap<String, u64> = BTreeMap::new();
     for (metric, (sum, cpu_ns)) in sums(&sql::rows_of(&files, SUMS)) {
@@ -243,7 +243,7 @@ fn labels_select_and_group() {
         return;
     }
     let store = of_two_versions();
-    let served = Served::start(&store.path(), &[]);
+    let served = ApiServer::start(&store.path(), &[]);
     let names = served.names("LabelNames", &json!({"matchers": ["{service_name=\"Shop\"}"]}));
     for name in ["__profile_type__", "service_name", "version", "my_team_x", "host"] {
         assert!(names.iter().any(|it| it == name), "{names:?} has no {name}");
@@ -301,7 +301,7 @@ fn faults_have_connect_s_form() {
         return;
     }
     let store = StoreFolder::of_tools();
-    let served = Served::start(&store.path(), &[]);
+    let served = ApiServer::start(&store.path(), &[]);
     for (method, message, words) in [
         (
             "SelectSeries",

@@ -22,13 +22,12 @@ impl FilePlace {
     /// The place in any session of any machine: the files of a file system, or those of a bucket.
     ///
     /// # Errors
-    /// The folder is not there, or other machines cannot be told of its name.
+    /// The folder is not there, or its name is no text, in one line.
     pub(crate) fn of_cluster(address: &StoreAddress) -> Result<Self> {
         match address.whole()? {
             StoreAddress::Folder(folder) => {
-                let cannot =
-                    || format!("{}: other machines cannot be told of it", folder.display());
-                let folder = Path::from_absolute_path(&folder).with_context(cannot)?;
+                let no_text = || format!("{}: the name of the folder is no text", folder.display());
+                let folder = Path::from_absolute_path(&folder).with_context(no_text)?;
                 Ok(Self { url: ObjectStoreUrl::local_filesystem(), folder: Some(folder) })
             }
             StoreAddress::Bucket(url) => {

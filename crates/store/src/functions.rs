@@ -99,7 +99,7 @@ impl StoreFunction {
     /// What another machine makes this function of, after the query has been planned.
     ///
     /// # Errors
-    /// Other machines cannot be told of the store, in one line.
+    /// The folder of the store is not there, or its name is no text, in one line.
     pub fn data(&self) -> Result<Vec<u8>> {
         let data = match &self.data {
             Some(data) => data.clone(),

@@ -19,7 +19,6 @@ use perk_analysis::LabelPattern;
 use perk_tables::{ColumnInfo, Limits, RecordingTable, TableInfo, fault, map_type};
 use tokio::sync::Semaphore;
 
-use crate::hour::Hour;
 use crate::question::{Detail, KeptLabels, KeptTimes, Question};
 use crate::store::Store;
 use crate::tables::FilterSelection;
@@ -41,7 +40,7 @@ const METRIC: &str = "metric";
 
 /// What the rows of a table are made of.
 #[derive(Clone, Debug)]
-pub(crate) enum Made {
+pub(crate) enum RowSource {
     /// The rows of a recording.
     Of(RecordingTable),
     /// A comparison of the numbers with the first label with those with the second.
@@ -53,7 +52,7 @@ pub(crate) enum Made {
 pub(crate) struct ProfileTable {
     store: Store,
     limits: Limits,
-    made: Made,
+    source: RowSource,
     schema: SchemaRef,
     places: Arc<Semaphore>,
 }
@@ -98,27 +97,27 @@ impl PartColumn {
     }
 }
 
-impl Made {
+impl RowSource {
     /// The columns that say which part a row is of. The sides of a comparison differ in their labels.
     fn part_columns(&self) -> &'static [PartColumn] {
         match self {
-            Made::Of(_) => &PartColumn::ALL,
-            Made::Diff(..) => &PartColumn::ALL[..4],
+            RowSource::Of(_) => &PartColumn::ALL,
+            RowSource::Diff(..) => &PartColumn::ALL[..4],
         }
     }
 
     fn own_schema(&self) -> SchemaRef {
         match self {
-            Made::Of(table) => table.schema(),
-            Made::Diff(..) => part::diff_of_nothing().schema(),
+            RowSource::Of(table) => table.schema(),
+            RowSource::Diff(..) => part::diff_of_nothing().schema(),
         }
     }
 
     /// The table for people.
     fn info(&self) -> TableInfo {
         let mut info = match self {
-            Made::Of(table) => table.info(),
-            Made::Diff(before, after) => TableInfo {
+            RowSource::Of(table) => table.info(),
+            RowSource::Diff(before, after) => TableInfo {
                 name: format!("diff('{before}', '{after}')").into(),
                 about:
                     "two labels side by side: the numbers of each metric that both have, by method"
@@ -133,12 +132,17 @@ impl Made {
 }
 
 impl ProfileTable {
-    pub(crate) fn new(store: &Store, limits: &Limits, places: &Arc<Semaphore>, made: Made) -> Self {
-        let fields = made.part_columns().iter().map(|it| Arc::new(it.field()));
-        let fields: Vec<_> = fields.chain(made.own_schema().fields().iter().cloned()).collect();
+    pub(crate) fn new(
+        store: &Store,
+        limits: &Limits,
+        places: &Arc<Semaphore>,
+        source: RowSource,
+    ) -> Self {
+        let fields = source.part_columns().iter().map(|it| Arc::new(it.field()));
+        let fields: Vec<_> = fields.chain(source.own_schema().fields().iter().cloned()).collect();
         let limits = Limits { memory_bytes: limits.memory_bytes / AT_ONCE, ..limits.clone() };
         let schema = Arc::new(Schema::new(fields));
-        Self { store: store.clone(), limits, made, schema, places: Arc::clone(places) }
+        Self { store: store.clone(), limits, source, schema, places: Arc::clone(places) }
     }
 
     /// The places of services whose numbers are read.
@@ -148,15 +152,15 @@ impl ProfileTable {
 }
 
 /// The tables and their names.
-pub(crate) fn tables() -> Vec<(String, Made)> {
-    let named = |it: RecordingTable| (it.info().name.into_owned(), Made::Of(it));
+pub(crate) fn tables() -> Vec<(String, RowSource)> {
+    let named = |it: RecordingTable| (it.info().name.into_owned(), RowSource::Of(it));
     RecordingTable::of_sums().into_iter().map(named).collect()
 }
 
 /// All tables for people, and then the functions that are tables.
 pub(crate) fn infos() -> Vec<TableInfo> {
-    let mut infos: Vec<_> = tables().into_iter().map(|(_, made)| made.info()).collect();
-    infos.extend(function::examples().iter().map(Made::info));
+    let mut infos: Vec<_> = tables().into_iter().map(|(_, source)| source.info()).collect();
+    infos.extend(function::examples().iter().map(RowSource::info));
     infos
 }
 
@@ -195,7 +199,7 @@ impl TableProvider for ProfileTable {
         }
         let selection = FilterSelection::new(session, self.schema(), filters, true)?;
         let pieces = self.store.pieces(&selection).await.map_err(fault)?;
-        let asked = self.made.part_columns();
+        let asked = self.source.part_columns();
         let has = |column: &PartColumn| {
             asked.iter().position(|it| it == column).is_some_and(|place| columns.contains(&place))
         };
@@ -242,14 +246,5 @@ fn question(service: &str, conditions: &Conditions, has_labels: bool) -> Questio
             },
             is_cpu_time: false,
         },
-    }
-}
-
-/// The part of a question that is of an hour.
-fn of_hour(question: &Question, hour: Hour) -> Question {
-    Question {
-        from_ms: Some(question.from_ms.map_or(hour.begin_ms(), |it| it.max(hour.begin_ms()))),
-        to_ms: Some(question.to_ms.map_or(hour.end_ms(), |it| it.min(hour.end_ms()))),
-        ..question.clone()
     }
 }

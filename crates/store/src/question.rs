@@ -140,6 +140,16 @@ impl Question {
         }
     }
 
+    /// The part of it that is of an hour.
+    pub(crate) fn of_hour(&self, hour: Hour) -> Self {
+        let (begin_ms, end_ms) = (hour.begin_ms(), hour.end_ms());
+        Self {
+            from_ms: Some(self.from_ms.map_or(begin_ms, |it| it.max(begin_ms))),
+            to_ms: Some(self.to_ms.map_or(end_ms, |it| it.min(end_ms))),
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn has_time(&self, time_ms: i64) -> bool {
         self.from_ms.is_none_or(|from| time_ms >= from - from.rem_euclid(TICK_MS))
             && self.to_ms.is_none_or(|to| time_ms < to)

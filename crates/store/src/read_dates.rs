@@ -1,7 +1,7 @@
 //! The services and dates that queries have read, and what functions need of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use futures::future::BoxFuture;
@@ -25,22 +25,23 @@ impl ReadDates {
     }
 
     pub(crate) fn add(&self, hours: Vec<HourPieces>) {
-        let mut read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        read.extend(hours.into_iter().map(|it| (it.slot, it.pieces)));
+        self.lock().extend(hours.into_iter().map(|it| (it.slot, it.pieces)));
     }
 
     /// The services and dates, each by its first hour.
     pub(crate) fn all(&self) -> Vec<Slot> {
-        let read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut dates: Vec<_> = read.keys().map(|it| it.clone().of_date()).collect();
+        let mut dates: Vec<_> = self.lock().keys().map(|it| it.clone().of_date()).collect();
         dates.dedup();
         dates
     }
 
     /// An id of all pieces.
     pub(crate) fn id(&self) -> PieceId {
-        let read = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        PieceId::of(format!("{read:?}").as_bytes())
+        PieceId::of(format!("{:?}", self.lock()).as_bytes())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Slot, Vec<PieceId>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

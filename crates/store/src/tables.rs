@@ -6,10 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::array::TimestampMillisecondArray;
 use datafusion::arrow::array::{ArrayRef, BooleanArray, Date32Array, Int64Array, StringArray};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::pruning::PruningStatistics;
-use datafusion::common::{Column, DFSchema, ScalarValue};
+use datafusion::common::{Column, DFSchema, ScalarValue, project_schema};
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
@@ -115,12 +115,8 @@ impl TableProvider for StoreTable {
         let files = self.store.files(&hours, self.table).await.map_err(fault)?;
         self.read.add(hours);
         if files.is_empty() {
-            let columns: Vec<_> = match projection {
-                Some(columns) => columns.clone(),
-                None => (0..self.schema().fields().len()).collect(),
-            };
-            let schema: Schema = self.schema().project(&columns)?;
-            return Ok(Arc::new(EmptyExec::new(Arc::new(schema))));
+            let schema = project_schema(&self.schema(), projection)?;
+            return Ok(Arc::new(EmptyExec::new(schema)));
         }
         let files = files.into_iter().map(|file| {
             let values = self.folders(&file.slot);

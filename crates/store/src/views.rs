@@ -206,7 +206,7 @@ pub async fn session(store: &Store, limits: &Limits) -> Result<SessionContext> {
 /// address.
 ///
 /// # Errors
-/// Other machines cannot be told of the store, or the views do not fit the files.
+/// The folder of the store is not there or its name is no text, or the views do not fit the files.
 pub async fn add_to_cluster_session(
     store: &Store,
     limits: &Limits,
@@ -242,8 +242,8 @@ async fn add_tables(
         context.register_table(view.name, provider)?;
     }
     let places = ProfileTable::places();
-    for (name, made) in profile_table::tables() {
-        let table = ProfileTable::new(store, limits, &places, made);
+    for (name, source) in profile_table::tables() {
+        let table = ProfileTable::new(store, limits, &places, source);
         context.register_table(&*name, Arc::new(table))?;
     }
     TableFunction::register(context, store, limits, &places);

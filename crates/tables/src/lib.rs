@@ -36,4 +36,4 @@ pub use recordings::Recordings;
 pub use sample::Sample;
 pub use session::{Limits, context, session};
 pub use stacks::{STACK_ID_BYTES, StackId, frames, stack_ids};
-pub use table::{ColumnInfo, TableInfo, map_names, map_type};
+pub use table::{ColumnInfo, TableInfo, map_names, map_type, slices};

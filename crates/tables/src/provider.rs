@@ -20,7 +20,7 @@ use tokio::sync::mpsc::Sender;
 use crate::fault::fault;
 use crate::recording::Recording;
 use crate::recordings::Recordings;
-use crate::table::{Part, Table};
+use crate::table::{Part, Table, slices};
 
 /// The batches of rows that wait to be read.
 const WAITING: usize = 2;
@@ -116,8 +116,7 @@ impl Partition {
     /// Makes the rows, at most so many in a batch, until they are no longer wanted.
     fn send(&self, most_rows: usize, rows: &Sender<Result<RecordBatch>>) -> Result<()> {
         let mut sink = |batch: RecordBatch| {
-            for from in (0..batch.num_rows()).step_by(most_rows) {
-                let piece = batch.slice(from, most_rows.min(batch.num_rows() - from));
+            for piece in slices(&batch, most_rows) {
                 if rows.blocking_send(Ok(piece)).is_err() {
                     return exec_err!("the query has ended");
                 }
@@ -142,7 +141,7 @@ impl PartitionStream for Partition {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let most_rows = context.session_config().batch_size().max(1);
+        let most_rows = context.session_config().batch_size();
         let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), WAITING);
         let (partition, rows) = (self.clone(), stream.tx());
         // Making rows takes a while, which other tasks need not wait for.

@@ -34,17 +34,23 @@ pub struct Limits {
     pub spill_bytes: u64,
 }
 
+impl Limits {
+    /// The place for what does not fit the memory.
+    pub fn disk(&self) -> DiskManagerBuilder {
+        DiskManagerBuilder::default()
+            .with_mode(DiskManagerMode::Directories(vec![self.spill.clone()]))
+            .with_max_temp_directory_size(self.spill_bytes)
+    }
+}
+
 /// A session without tables.
 ///
 /// # Errors
 /// The folder for what does not fit the memory cannot be made.
 pub fn context(limits: &Limits) -> Result<SessionContext> {
-    let disk = DiskManagerBuilder::default()
-        .with_mode(DiskManagerMode::Directories(vec![limits.spill.clone()]))
-        .with_max_temp_directory_size(limits.spill_bytes);
     let runtime = RuntimeEnvBuilder::new()
         .with_memory_pool(Arc::new(FairSpillPool::new(limits.memory_bytes)))
-        .with_disk_manager_builder(disk)
+        .with_disk_manager_builder(limits.disk())
         .build_arc()?;
     let mut config = SessionConfig::new().with_information_schema(true);
     config.options_mut().sql_parser.collect_spans = true;

@@ -204,6 +204,12 @@ pub(crate) fn batch(
     Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)
 }
 
+/// The rows of a batch, at most so many at once.
+pub fn slices(batch: &RecordBatch, most_rows: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+    let begins = (0..batch.num_rows()).step_by(most_rows.max(1));
+    begins.map(move |from| batch.slice(from, most_rows.min(batch.num_rows() - from)))
+}
+
 /// The names of the parts of a map, which are those of Parquet.
 pub fn map_names() -> MapFieldNames {
     MapFieldNames { entry: "key_value".into(), key: "key".into(), value: "value".into() }

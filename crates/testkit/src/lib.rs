@@ -15,6 +15,7 @@ pub mod hprof;
 pub mod jdk;
 pub mod jvmpi;
 pub mod native_library;
+pub mod protobuf;
 pub mod random_accesses;
 pub mod random_program;
 pub mod run;

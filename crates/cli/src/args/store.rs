@@ -4,9 +4,6 @@ use std::str::FromStr;
 
 use clap::Args;
 
-/// The option that selects nothing.
-const CLUSTER: &str = "--cluster";
-
 /// The part of a store to read.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Options of a store")]
@@ -28,19 +25,20 @@ pub(crate) struct PartArgs {
 impl PartArgs {
     /// The options that are given, with their values.
     pub(crate) fn given(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let options = [
-            ("--service", &self.service),
-            ("--since", &self.since),
-            ("--until", &self.until),
-            (CLUSTER, &self.cluster),
-        ];
+        let cluster = self.cluster.as_deref().map(|it| ("--cluster", it));
+        self.selecting().chain(cluster)
+    }
+
+    /// Those of them that select numbers.
+    fn selecting(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let options =
+            [("--service", &self.service), ("--since", &self.since), ("--until", &self.until)];
         options.into_iter().filter_map(|(option, value)| Some((option, value.as_deref()?)))
     }
 
     /// What it selects, for people.
     pub(crate) fn words(&self) -> Vec<String> {
-        let selecting = self.given().filter(|it| it.0 != CLUSTER);
-        let words = selecting.map(|(option, value)| match option {
+        let words = self.selecting().map(|(option, value)| match option {
             "--service" => value.to_owned(),
             _ => format!("{} {value}", option.trim_start_matches('-')),
         });

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow, bail};
 use ballista_core::registry::BallistaFunctionRegistry;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
-use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::SessionContext;
 use perk_tables::Limits;
@@ -20,9 +19,10 @@ use tokio::time::{sleep, timeout};
 use super::address::ClusterAddress;
 use super::args::{ExecutorArgs, SchedulerPlace};
 use super::codec::StoreCodec;
-use super::process::{MOST_MESSAGE_BYTES, host_text, until_signal};
+use super::process::{MOST_MESSAGE_BYTES, host_text};
 use super::registry::StoreRegistry;
-use crate::limits::{self, STACK_BYTES};
+use crate::limits;
+use crate::signals::until_signal;
 use crate::talk::say;
 
 /// How long a scheduler that starts at the same time is waited for.
@@ -53,10 +53,7 @@ pub(crate) fn executor(args: &ExecutorArgs) -> anyhow::Result<ExitCode> {
     let tasks = args.tasks.map(usize::from);
     let tasks = tasks.unwrap_or_else(|| available_parallelism().map_or(1, usize::from));
     let config = config(args, ports, tasks, &limits)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()?;
+    let runtime = limits::runtime()?;
     let ended = runtime.block_on(async {
         wait_for(&args.scheduler).await?;
         let (bind, scheduler, (port, _)) = (args.bind, &args.scheduler, ports);
@@ -96,13 +93,10 @@ fn config(
 ) -> anyhow::Result<ExecutorProcessConfig> {
     let folder = limits.spill.to_str().context("the name of --work-dir is no text")?;
     let ClusterAddress { host, port: scheduler_port } = args.scheduler.0.clone();
-    let spill = limits.clone();
+    let limits_of_task = limits.clone();
     let runtime = move || {
-        let disk = DiskManagerBuilder::default()
-            .with_mode(DiskManagerMode::Directories(vec![spill.spill.clone()]))
-            .with_max_temp_directory_size(spill.spill_bytes);
         RuntimeEnvBuilder::new()
-            .with_disk_manager_builder(disk)
+            .with_disk_manager_builder(limits_of_task.disk())
             .with_object_store_registry(Arc::new(StoreRegistry::default()))
             .build_arc()
     };

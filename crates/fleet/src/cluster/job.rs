@@ -99,13 +99,13 @@ impl Job {
     async fn run_there(&self, rows: &Sender<Result<RecordBatch>>) -> Result<()> {
         let scheduler = connect(&self.address).await?;
         for attempt in 1.. {
-            let mut submitted = Submitted::new(scheduler.clone(), self.running.clone());
-            let results = self.results(&mut submitted).await?;
+            let mut scheduled = SchedulerJob::new(scheduler.clone(), self.running.clone());
+            let results = self.results(&mut scheduled).await?;
             let mut has_sent = false;
             match self.send(results, rows, &mut has_sent).await {
                 Err(_) if !has_sent && attempt < ATTEMPTS => {}
                 ended => {
-                    submitted.end(ended.is_ok()).await;
+                    scheduled.end(ended.is_ok()).await;
                     return ended;
                 }
             }
@@ -114,10 +114,10 @@ impl Job {
     }
 
     /// Waits until executors have the results.
-    async fn results(&self, submitted: &mut Submitted) -> Result<Results> {
+    async fn results(&self, scheduled: &mut SchedulerJob) -> Result<Results> {
         let mut request = Request::new(self.query.clone());
         insert_version_header(request.metadata_mut());
-        let answer = submitted.scheduler.execute_query_push(request).await;
+        let answer = scheduled.scheduler.execute_query_push(request).await;
         let answer = answer.map_err(|status| refused(&self.address, &status))?;
         let version = version_from_metadata(answer.metadata());
         check_compatibility(Some(BALLISTA_VERSION), version)
@@ -129,7 +129,7 @@ impl Job {
                 return Err(exec_datafusion_err!("{}: the scheduler has stopped", self.address));
             };
             let Some(job) = state.status else { continue };
-            submitted.id = Some(job.job_id);
+            scheduled.id = Some(job.job_id);
             match job.status {
                 Some(Status::Successful(job)) => {
                     return Ok(Results {
@@ -138,7 +138,7 @@ impl Job {
                     });
                 }
                 Some(Status::Failed(job)) => {
-                    submitted.id = None;
+                    scheduled.id = None;
                     return Err(failed(&self.address, &job.error));
                 }
                 Some(Status::Queued(_) | Status::Running(_)) | None => {}
@@ -221,13 +221,13 @@ fn lost_results(address: &ClusterAddress, error: &DataFusionError) -> DataFusion
 }
 
 /// A job that a scheduler knows. It is cancelled if nobody waits for it any more.
-struct Submitted {
+struct SchedulerJob {
     scheduler: Scheduler,
     id: Option<String>,
     running: watch::Receiver<()>,
 }
 
-impl Submitted {
+impl SchedulerJob {
     fn new(scheduler: Scheduler, running: watch::Receiver<()>) -> Self {
         Self { scheduler, id: None, running }
     }
@@ -246,7 +246,7 @@ impl Submitted {
     }
 }
 
-impl Drop for Submitted {
+impl Drop for SchedulerJob {
     fn drop(&mut self) {
         let Some(job_id) = self.id.take() else { return };
         let (mut scheduler, running) = (self.scheduler.clone(), self.running.clone());

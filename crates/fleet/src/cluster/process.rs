@@ -2,9 +2,6 @@
 
 use std::net::IpAddr;
 
-use tokio::signal::ctrl_c;
-use tokio::signal::unix::{SignalKind, signal};
-
 /// The most bytes of a message, such as a plan with the names of all files that it reads.
 pub(super) const MOST_MESSAGE_BYTES: u32 = 256 << 20;
 
@@ -13,14 +10,5 @@ pub(super) fn host_text(host: IpAddr) -> String {
     match host {
         IpAddr::V4(host) => host.to_string(),
         IpAddr::V6(host) => format!("[{host}]"),
-    }
-}
-
-/// Ends with Ctrl-C or SIGTERM.
-pub(super) async fn until_signal() -> anyhow::Result<()> {
-    let mut terminated = signal(SignalKind::terminate())?;
-    tokio::select! {
-        pressed = ctrl_c() => Ok(pressed?),
-        _ = terminated.recv() => Ok(()),
     }
 }

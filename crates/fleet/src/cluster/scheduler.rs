@@ -13,8 +13,9 @@ use tokio::net::TcpListener;
 use super::address::SCHEME;
 use super::args::SchedulerArgs;
 use super::codec::StoreCodec;
-use super::process::{MOST_MESSAGE_BYTES, host_text, until_signal};
-use crate::limits::STACK_BYTES;
+use super::process::{MOST_MESSAGE_BYTES, host_text};
+use crate::limits;
+use crate::signals::until_signal;
 use crate::talk::say;
 
 /// How long an executor may be silent, and how often that is looked at, in seconds. Those of perk report every 5 seconds.
@@ -26,11 +27,7 @@ const LOOK_S: u64 = 2;
 /// # Errors
 /// The address cannot be had, in one line.
 pub(crate) fn scheduler(args: &SchedulerArgs) -> anyhow::Result<ExitCode> {
-    // Plans are inside each other, and DataFusion visits them by recursion.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .thread_stack_size(STACK_BYTES)
-        .build()?;
+    let runtime = limits::runtime()?;
     let ended = runtime.block_on(run(args));
     runtime.shutdown_background();
     ended

@@ -38,7 +38,7 @@ impl Cluster {
     /// address.
     ///
     /// # Errors
-    /// Other machines cannot be told of the store, in one line.
+    /// The folder of the store is not there, or its name is no text, in one line.
     pub(crate) async fn session(
         &self,
         store: &Store,
@@ -72,7 +72,7 @@ impl Cluster {
         Ok(SessionContext::new_with_state(state))
     }
 
-    /// Waits for the end of jobs whose rows nobody waits for, which the scheduler must be told.
+    /// Waits until the scheduler knows that jobs are cancelled whose rows nobody wants.
     pub(crate) async fn end(&self) {
         let _ = timeout(CANCEL_TIME, self.jobs.closed()).await;
     }

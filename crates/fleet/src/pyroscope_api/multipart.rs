@@ -8,7 +8,7 @@ const MOST_PARTS: usize = 16;
 /// A part of a body: its name and its content.
 type Part<'a> = (String, &'a [u8]);
 
-/// The parts of a body. `None` if it is no body of parts.
+/// The parts of a body. `None` if it has another type.
 ///
 /// # Errors
 /// A part has no end or no name.

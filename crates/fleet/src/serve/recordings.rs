@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::Hash;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -17,6 +17,7 @@ use perk_web::{RecordingStore, Service, ServicePart, StoreFault};
 use tokio::runtime::Runtime;
 
 use crate::cluster::ClusterArg;
+use crate::lock::lock;
 use crate::store::args::now_ms;
 
 /// How long a list holds: a page asks for it every few seconds, and a bucket takes money for each list.
@@ -43,7 +44,7 @@ impl<K: Eq + Hash, T: Clone> Lists<K, T> {
 
     /// The list of a question, made by `list` where none is young.
     fn get(&self, asked: K, list: impl FnOnce() -> Result<T>) -> Result<T> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.0);
         known.retain(|_, (listed, _)| listed.elapsed() < LIST_AGE);
         if let Some((_, it)) = known.get(&asked) {
             return Ok(it.clone());

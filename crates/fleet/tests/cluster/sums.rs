@@ -4,7 +4,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::processes::Processes;
 use super::{Executor, sql, store};
-use crate::pyroscope_api::Served;
+use crate::pyroscope_api::ApiServer;
 use crate::record::counterparts;
 use crate::regressions;
 use crate::store::StoreFolder;
@@ -74,7 +74,7 @@ fn sums_of_a_cluster_are_those_of_one_machine() {
     assert!(said.contains("no scheduler answers") && said.lines().count() == 1, "{said}");
     if counterparts::are_here() {
         let sums = |more: &[&str]| {
-            let served = Served::start(&store.path(), more);
+            let served = ApiServer::start(&store.path(), more);
             let id = "process_cpu:samples:count:cpu:nanoseconds";
             (served.sum(id, "{}"), served.sum(id, "{version=\"1.4.2\"}"))
         };

@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 use perk_testkit::{jdk, workspace};
 use serde_json::json;
 
-use super::{CPU, Served};
+use super::{ApiServer, CPU};
 use crate::record::Place;
 use crate::record::counterparts;
 use crate::record::files::{pid, start};
@@ -28,7 +28,7 @@ fn a_recorder_s_pushes_have_the_numbers_of_its_files() {
         return;
     }
     let stores = [StoreFolder::new(), StoreFolder::new(), StoreFolder::new()];
-    let served = stores.each_ref().map(|it| Served::start(&it.path(), &[]));
+    let served = stores.each_ref().map(|it| ApiServer::start(&it.path(), &[]));
     let [push, ingest, otlp] = served.each_ref().map(|it| it.url.strip_prefix("http://").unwrap());
     let place = Place::new();
     let running = start(jdk::compiler());
@@ -75,7 +75,7 @@ fn pyroscope_s_profiler_and_opentelemetry_push() {
         return;
     }
     let store = StoreFolder::new();
-    let served = Served::start(&store.path(), &[]);
+    let served = ApiServer::start(&store.path(), &[]);
     assert_eq!(served.run("profile", &["busy.app", "3"]).0, 200);
     let selector = "{service_name=\"busy.app\", region=\"eu\"}";
     let cpu_ns = served.sum(CPU, selector);
@@ -129,7 +129,7 @@ fn older_profilers_push_in_several_formats() {
         ("format=jfr", recording, Some("jfr"), parts),
     ] {
         let store = StoreFolder::new();
-        let served = Served::start(&store.path(), &[]);
+        let served = ApiServer::start(&store.path(), &[]);
         let body = part.map_or_else(|| file.clone(), |part| with_parts(folder.path(), part, &file));
         let path =
             format!("/ingest?name=old%7Bversion%3D1%7D&from={now}&until={}&{query}", now + 10);
@@ -146,7 +146,7 @@ fn older_profilers_push_in_several_formats() {
         assert_eq!(labels, [json!({"service": "old", "version": "1"})]);
     }
     let store = StoreFolder::new();
-    let served = Served::start(&store.path(), &[]);
+    let served = ApiServer::start(&store.path(), &[]);
     let path = format!("/ingest?name=old&from={now}&format=lines&sampleRate=50");
     assert_eq!(served.run("send", &[&path, lines.to_str().unwrap()]).0, 200);
     let selector = "{service_name=\"old\"}";
@@ -166,7 +166,7 @@ fn pushes_have_limits() {
         return;
     }
     let store = StoreFolder::new();
-    let served = Served::start(&store.path(), &["--label-sets", "2"]);
+    let served = ApiServer::start(&store.path(), &["--label-sets", "2"]);
     let pprof = testdata("pprof/cpu.pb.gz");
     let (pprof, other) = (pprof.to_str().unwrap(), workspace().join("Cargo.toml"));
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ fn pushes_have_limits() {
     assert_eq!(services, ["a", "b"]);
 
     let slow =
-        Served::start(&StoreFolder::new().path().with_extension("slow"), &["--push-rate", "1"]);
+        ApiServer::start(&StoreFolder::new().path().with_extension("slow"), &["--push-rate", "1"]);
     let sent = slow.run("burst", &["/ingest?name=a", other.to_str().unwrap(), "20"]).1;
     let sent: Vec<_> = sent.as_array().unwrap().iter().map(|it| it.as_u64().unwrap()).collect();
     assert!(sent.contains(&429), "{sent:?}");
@@ -223,7 +223,7 @@ fn a_token_is_needed() {
     let token = "0123456789abcdef0123456789abcdef";
     fs::write(&file, token).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-    let served = Served::start(&store.path(), &["--token-file", file.to_str().unwrap()]);
+    let served = ApiServer::start(&store.path(), &["--token-file", file.to_str().unwrap()]);
     let pprof = testdata("pprof/cpu.pb.gz");
     let push = ["service_name=a", "--token", token];
     let push = [&[pprof.to_str().unwrap()], &push[..]].concat();

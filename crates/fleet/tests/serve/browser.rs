@@ -7,7 +7,7 @@ use std::{env, fs, io, thread};
 use perk_testkit::webdriver::Browser;
 use serde_json::{Value, json};
 
-use super::{OTHER, SHOP, Served, store_of_two_services, totals_of_sql};
+use super::{OTHER, PageServer, SHOP, store_of_two_services, totals_of_sql};
 
 /// A number that changes when another address is shown.
 const SHOWN: &str = "return document.body.dataset.shown ?? '0'";
@@ -22,7 +22,7 @@ struct Page {
 
 impl Page {
     /// Opens the address that the server prints; `None` if there is no browser.
-    fn open(served: &Served) -> Option<Self> {
+    fn open(served: &PageServer) -> Option<Self> {
         let Some(browser) = Browser::start() else {
             assert!(
                 env::var_os("PERK_REQUIRE_BROWSER").is_none(),
@@ -132,7 +132,7 @@ fn sum(numbers: &Value) -> u64 {
 #[test]
 fn services_are_shown_as_http_and_sql_say() {
     let store = store_of_two_services();
-    let served = Served::start(&[&store.path()]);
+    let served = PageServer::start(&[&store.path()]);
     let Some(page) = Page::open(&served) else { return };
     // The list, and the way to a service.
     let names = page.run("return [...document.querySelectorAll('.files tbody tr')].map((it) => it.cells[0].textContent)");

@@ -3,13 +3,13 @@
 use std::fs;
 use std::process::Command;
 
-use super::{OTHER, Served, add, encoded, store_of_two_services};
+use super::{OTHER, PageServer, add, encoded, store_of_two_services};
 use crate::record::counterparts::wait_until;
 use crate::store::StoreFolder;
 
 /// The status and the line of an address that has no answer.
 #[track_caller]
-fn fault(served: &Served, path: &str) -> (u16, String) {
+fn fault(served: &PageServer, path: &str) -> (u16, String) {
     let (status, answer) = served.get(path);
     let line = answer["error"].as_str().unwrap_or_else(|| panic!("{path}: {answer}")).to_owned();
     assert!(!line.contains('\n') && !line.contains("perk failed"), "{line}");
@@ -19,7 +19,7 @@ fn fault(served: &Served, path: &str) -> (u16, String) {
 #[test]
 fn only_the_token_admits() {
     let store = StoreFolder::of_tools();
-    let served = Served::start(&[&store.path()]);
+    let served = PageServer::start(&[&store.path()]);
     let id = served.id("shop");
     let paths = [
         "sources".to_owned(),
@@ -45,7 +45,7 @@ fn only_the_token_admits() {
 #[test]
 fn what_is_not_there_is_one_line() {
     let store = store_of_two_services();
-    let served = Served::start(&[&store.path()]);
+    let served = PageServer::start(&[&store.path()]);
     let id = served.id(OTHER);
     let later = "from=2027-01-01T00:00:00Z&to=2027-01-02T00:00:00Z";
     for (address, status, words) in [
@@ -85,7 +85,7 @@ fn a_file_that_was_cut_is_named_and_others_are_shown() {
     let cut = cut.unwrap();
     let bytes = fs::read(&cut).unwrap();
     fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
-    let served = Served::start(&[&store.path()]);
+    let served = PageServer::start(&[&store.path()]);
     let id = served.id("cut");
     let name = cut.file_name().unwrap().to_str().unwrap();
     for view in ["report", "strip", "history", "labels", "flame"] {
@@ -102,7 +102,7 @@ fn a_file_that_was_cut_is_named_and_others_are_shown() {
 fn a_store_that_is_gone_says_so_and_comes_back() {
     let (store, other) = (StoreFolder::of_tools(), StoreFolder::new());
     add(&other, "allocations", "stays", "2026-11-28T10:00:00Z", "n=1");
-    let served = Served::start(&[&store.path(), &other.path()]);
+    let served = PageServer::start(&[&store.path(), &other.path()]);
     let id = served.id("shop");
     let away = store.path().with_extension("away");
     fs::rename(store.path(), &away).unwrap();
@@ -127,7 +127,7 @@ fn a_store_that_is_gone_says_so_and_comes_back() {
 fn what_does_not_fit_the_memory_says_what_to_ask() {
     let store = store_of_two_services();
     let mut command = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
-    let served = Served::of(command.args(["serve", "--memory", "1k"]).arg(store.path()));
+    let served = PageServer::of(command.args(["serve", "--memory", "1k"]).arg(store.path()));
     let id = served.id("Shop");
     for view in ["report", "flame", "history"] {
         let (status, line) = fault(&served, &format!("/api/{id}/{view}"));

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use perk_testkit::protobuf::{bytes, number, varint};
 use serde_json::json;
 
 use super::StoreFolder;
@@ -10,45 +11,26 @@ use crate::sql;
 const SETS: usize = 100_000;
 const LONG: usize = 1 << 20;
 
-/// A field of a message of protocol buffers: its number and its bytes.
-fn field(number: u64, bytes: &[u8]) -> Vec<u8> {
-    [&varint(number << 3 | 2)[..], &varint(bytes.len() as u64), bytes].concat()
-}
-
-fn number(field: u64, value: u64) -> Vec<u8> {
-    [varint(field << 3), varint(value)].concat()
-}
-
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 127 {
-        bytes.push(value as u8 | 128);
-        value >>= 7;
-    }
-    bytes.push(value as u8);
-    bytes
-}
-
 /// A profile in the form of pprof, as others write it: a sample of each set of labels, the first of which has a long one.
 fn pprof() -> Vec<u8> {
     let mut strings: Vec<String> =
         ["", "samples", "count", "run", "id", "long"].map(Into::into).into();
     strings.push("x".repeat(LONG));
-    let mut bytes = field(1, &[number(1, 1), number(2, 2)].concat());
+    let mut file = bytes(1, &[number(1, 1), number(2, 2)].concat());
     for set in 0..SETS {
         strings.push(format!("id-{set}"));
         let label = [number(1, 4), number(2, strings.len() as u64 - 1)].concat();
-        let mut sample = [field(1, &varint(1)), field(2, &varint(3)), field(3, &label)].concat();
+        let mut sample = [bytes(1, &varint(1)), bytes(2, &varint(3)), bytes(3, &label)].concat();
         if set == 0 {
-            sample.extend(field(3, &[number(1, 5), number(2, 6)].concat()));
+            sample.extend(bytes(3, &[number(1, 5), number(2, 6)].concat()));
         }
-        bytes.extend(field(2, &sample));
+        file.extend(bytes(2, &sample));
     }
-    bytes.extend(field(4, &[number(1, 1), field(4, &number(1, 1))].concat()));
-    bytes.extend(field(5, &[number(1, 1), number(2, 3)].concat()));
-    bytes.extend(strings.iter().flat_map(|it| field(6, it.as_bytes())));
-    bytes.extend(number(9, 1_795_900_000_000_000_000));
-    bytes
+    file.extend(bytes(4, &[number(1, 1), bytes(4, &number(1, 1))].concat()));
+    file.extend(bytes(5, &[number(1, 1), number(2, 3)].concat()));
+    file.extend(strings.iter().flat_map(|it| bytes(6, it.as_bytes())));
+    file.extend(number(9, 1_795_900_000_000_000_000));
+    file
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Store {
         };
         sources.values().for_each(|labels| labels.iter().for_each(&mut add));
         if let Some(last) = pieces.iter().map(|it| it.hour()).max() {
-            let sums = self.part(&of_hour(question, last), limits).await?.sums;
+            let sums = self.part(&labels_of_hour(question, last), limits).await?.sums;
             sums.labels.values().iter().for_each(|labels| labels.iter().for_each(&mut add));
         }
         Ok(found)
@@ -34,7 +34,7 @@ impl Store {
 }
 
 /// The labels of a question's numbers of an hour.
-fn of_hour(question: &Question, hour: Hour) -> Question {
+fn labels_of_hour(question: &Question, hour: Hour) -> Question {
     let detail = Detail {
         times: KeptTimes::Nothing,
         has_stacks: false,
@@ -42,6 +42,5 @@ fn of_hour(question: &Question, hour: Hour) -> Question {
         labels: KeptLabels::All,
         is_cpu_time: false,
     };
-    let from_ms = question.from_ms.map_or(hour.begin_ms(), |it| it.max(hour.begin_ms()));
-    Question { from_ms: Some(from_ms), detail, ..question.clone() }
+    Question { detail, ..question.of_hour(hour) }
 }

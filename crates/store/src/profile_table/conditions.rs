@@ -7,9 +7,10 @@ use perk_analysis::LabelPattern;
 use perk_profile::WholePattern;
 
 use super::{DATE, LABELS, METRIC, TIME};
+use crate::hour::HOUR_MS;
 use crate::rows::TICK_MS;
 
-const DAY_MS: i64 = 24 * 3_600_000;
+const DAY_MS: i64 = 24 * HOUR_MS;
 /// DataFusion's name of `labels['key']`.
 const FIELD: &str = "get_field";
 

@@ -12,7 +12,7 @@ use perk_profile::WholePattern;
 use perk_tables::{Limits, RecordingTable};
 use tokio::sync::Semaphore;
 
-use super::{Made, ProfileTable};
+use super::{ProfileTable, RowSource};
 use crate::store::Store;
 
 /// A function of a store.
@@ -50,21 +50,21 @@ impl TableFunctionImpl for TableFunction {
         &self,
         arguments: TableFunctionArgs<'_, '_>,
     ) -> Result<Arc<dyn TableProvider>> {
-        let made = match (self.kind, arguments.exprs()) {
+        let source = match (self.kind, arguments.exprs()) {
             (Kind::Flame, [Expr::Literal(ScalarValue::Utf8(Some(metric)), _)]) => {
-                Made::Of(RecordingTable::flame(metric))
+                RowSource::Of(RecordingTable::flame(metric))
             }
             (Kind::Flame, _) => {
                 return plan_err!("flame takes the name of a metric: flame('samples')");
             }
-            (Kind::Diff, [before, after]) => Made::Diff(side(before)?, side(after)?),
+            (Kind::Diff, [before, after]) => RowSource::Diff(side(before)?, side(after)?),
             (Kind::Diff, _) => {
                 return plan_err!(
                     "diff takes two labels of a store: diff('version=1.4.1', 'version=1.4.2')"
                 );
             }
         };
-        Ok(Arc::new(ProfileTable::new(&self.store, &self.limits, &self.places, made)))
+        Ok(Arc::new(ProfileTable::new(&self.store, &self.limits, &self.places, source)))
     }
 }
 
@@ -80,12 +80,12 @@ fn side(argument: &Expr) -> Result<LabelPattern> {
 }
 
 /// The functions with arguments, for people.
-pub(super) fn examples() -> Vec<Made> {
+pub(super) fn examples() -> Vec<RowSource> {
     let version = |text: &str| {
         let value = WholePattern::new(text)?;
         Some(LabelPattern { key: "version".to_owned(), value })
     };
-    let diff = version("1.4.1").zip(version("1.4.2")).map(|(a, b)| Made::Diff(a, b));
-    let flame = Made::Of(RecordingTable::flame("samples"));
+    let diff = version("1.4.1").zip(version("1.4.2")).map(|(a, b)| RowSource::Diff(a, b));
+    let flame = RowSource::Of(RecordingTable::flame("samples"));
     diff.into_iter().chain([flame]).collect()
 }

@@ -14,9 +14,9 @@ use datafusion::physical_plan::stream::RecordBatchReceiverStream;
 use datafusion::physical_plan::streaming::PartitionStream;
 use perk_analysis::LabelPattern;
 use perk_profile::{Event, LabelSetId, Profile};
-use perk_tables::{Recording, RecordingTable, fault};
+use perk_tables::{Recording, RecordingTable, fault, slices};
 
-use super::{Made, PartColumn, ProfileTable, of_hour};
+use super::{PartColumn, ProfileTable, RowSource};
 use crate::encode::{maps, numbers, texts, times};
 use crate::hour::Hour;
 use crate::label_text::{self, LabelText};
@@ -55,14 +55,13 @@ impl PartitionStream for ServiceStream {
     }
 
     fn execute(&self, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let most_rows = context.session_config().batch_size().max(1);
+        let most_rows = context.session_config().batch_size();
         let mut stream = RecordBatchReceiverStream::builder(Arc::clone(&self.schema), WAITING);
         let (this, rows) = (self.clone(), stream.tx());
         stream.spawn(async move {
             for &hour in &this.hours {
                 for batch in this.rows(hour).await? {
-                    for from in (0..batch.num_rows()).step_by(most_rows) {
-                        let piece = batch.slice(from, most_rows.min(batch.num_rows() - from));
+                    for piece in slices(&batch, most_rows) {
                         if rows.send(Ok(piece)).await.is_err() {
                             // Nobody wants more.
                             return Ok(());
@@ -80,7 +79,8 @@ impl ServiceStream {
     /// The rows of an hour, or of all of the time.
     async fn rows(&self, hour: Option<Hour>) -> Result<Vec<RecordBatch>> {
         let failed = |error| DataFusionError::External(Box::new(error));
-        let question = hour.map_or(self.question.clone(), |hour| of_hour(&self.question, hour));
+        let question =
+            hour.map_or_else(|| self.question.clone(), |hour| self.question.of_hour(hour));
         // Others read meanwhile, but do not keep what they read until this one is wanted.
         let _place = self.table.places.acquire().await.map_err(failed)?;
         let Some((profile, table)) = self.read(&question).await.map_err(fault)? else {
@@ -93,9 +93,9 @@ impl ServiceStream {
 
     /// The numbers of a part, and the table that they are shown by; `None` if there are none.
     async fn read(&self, question: &Question) -> anyhow::Result<Option<(Profile, RecordingTable)>> {
-        Ok(match &self.table.made {
-            Made::Of(table) => self.profile(question).await?.map(|it| (it, table.clone())),
-            Made::Diff(before, after) => {
+        Ok(match &self.table.source {
+            RowSource::Of(table) => self.profile(question).await?.map(|it| (it, table.clone())),
+            RowSource::Diff(before, after) => {
                 let [before, after] =
                     [self.side(question, before).await?, self.side(question, after).await?];
                 before.zip(after).map(|(before, after)| {
@@ -137,7 +137,7 @@ impl ServiceStream {
             true => by_labels(&profile).with_context(|| service.to_owned()).map_err(fault)?,
             false => vec![(LabelText::new(), profile)],
         };
-        let part_columns = self.table.made.part_columns();
+        let part_columns = self.table.source.part_columns();
         let own = self.columns.iter().filter(|&&it| it >= part_columns.len());
         let own: Vec<_> = own.map(|it| it - part_columns.len()).collect();
         let batches = parts.into_iter().map(|(labels, profile)| {
