@@ -1,12 +1,12 @@
 //! What of a service is compared: versions, or times.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use perk_analysis::Owners;
 use perk_profile::{KeyedMap, MethodId, Profile, Timestamp, TraceId};
 use perk_store::{Counts, Group};
 
-use super::shares::{Cluster, FEWEST_OF_SIDE, ShareChange, Side, changes};
+use super::shares::{FEWEST_OF_SIDE, Part, ShareChange, Side, are_comparable, changes};
 
 /// A comparison of a service.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(super) struct Comparison {
     pub(super) jvms: [usize; 2],
     /// The hours of the sides.
     pub(super) hours: [usize; 2],
+    /// Whether it is known how much shares vary by chance.
+    is_spread_known: bool,
     /// The changes of all methods that have enough samples, or of those that are beyond chance.
     pub(super) changes: Vec<ShareChange>,
     /// The names of methods.
@@ -29,9 +31,17 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// Whether both sides have enough samples.
-    pub(super) fn is_possible(&self) -> bool {
-        self.samples.iter().all(|&it| it >= FEWEST_OF_SIDE)
+    /// Why the sides cannot be compared.
+    pub(super) fn obstacle(&self) -> Option<&'static str> {
+        match self {
+            _ if self.samples.iter().any(|&it| it < FEWEST_OF_SIDE) => {
+                Some("too few samples to compare")
+            }
+            Self { is_spread_known: false, .. } => {
+                Some("how much shares differ by chance is known only of several JVMs or hours")
+            }
+            _ => None,
+        }
     }
 
     pub(super) fn method(&self, change: &ShareChange) -> &str {
@@ -100,12 +110,13 @@ fn comparison(
         names,
         patterns,
         samples,
-        jvms: sides.each_ref().map(|it| it.jvms),
-        hours: sides.each_ref().map(|it| it.hours),
+        jvms: sides.each_ref().map(Side::jvms),
+        hours: sides.each_ref().map(Side::hours),
+        is_spread_known: are_comparable(&sides[0], &sides[1]),
         changes: Vec::new(),
         names_of_methods: KeyedMap::default(),
     };
-    if comparison.is_possible() {
+    if comparison.obstacle().is_none() {
         let [before, after] = &sides;
         comparison.changes = changes(before, after);
         let methods = comparison.changes.iter().map(|it| it.method);
@@ -127,25 +138,22 @@ fn side<'a>(
     charged: &dyn Fn(TraceId) -> Option<MethodId>,
     has_hour: impl Fn(i64) -> bool,
 ) -> Side {
-    let (mut clusters, mut jvms, mut hours) = (Vec::new(), 0, BTreeSet::new());
-    for group in groups {
-        let before = clusters.len();
+    let mut parts = Vec::new();
+    for (jvm, group) in groups.enumerate() {
         let period = group.period.filter(|&it| it > 0).unwrap_or(1);
-        for (hour_ms, stacks) in group.hours.iter().filter(|it| has_hour(*it.0)) {
-            let mut cluster = Cluster::default();
+        for (&hour_ms, stacks) in group.hours.iter().filter(|it| has_hour(*it.0)) {
+            let mut part = Part { jvm, hour_ms, ..Part::default() };
             for &(trace, number) in stacks {
                 let samples = number.saturating_add(period / 2) / period;
-                cluster.total += samples;
+                part.total += samples;
                 if let Some(method) = charged(trace) {
-                    *cluster.of_methods.entry(method).or_default() += samples;
+                    *part.of_methods.entry(method).or_default() += samples;
                 }
             }
-            if cluster.total > 0 {
-                clusters.push(cluster);
-                hours.insert(hour_ms);
+            if part.total > 0 {
+                parts.push(part);
             }
         }
-        jvms += usize::from(clusters.len() > before);
     }
-    Side { clusters, jvms, hours: hours.len() }
+    Side { parts }
 }

@@ -38,7 +38,7 @@ fn in_order(comparison: &Comparison) -> Vec<&ShareChange> {
     changes
 }
 
-/// Writes all changes as JSON.
+/// Writes all changes as JSON, and to stderr what cannot be compared.
 pub(super) fn json(found: &[Comparison]) -> io::Result<()> {
     let rows = found.iter().flat_map(|comparison| {
         in_order(comparison).into_iter().map(|change| Row {
@@ -54,6 +54,9 @@ pub(super) fn json(found: &[Comparison]) -> io::Result<()> {
             new_samples: comparison.samples[1],
         })
     });
+    for comparison in found.iter().filter(|it| it.obstacle().is_some()) {
+        writeln!(io::stderr(), "{}", printable(&compared(comparison)))?;
+    }
     let mut out = BufWriter::new(io::stdout().lock());
     serde_json::to_writer_pretty(&mut out, &rows.collect::<Vec<_>>())?;
     writeln!(out)?;
@@ -124,6 +127,9 @@ fn first_line(found: &[Comparison], what: &str) -> String {
             change.before * 100.0,
             of.method(change)
         ),
+        None if found.iter().all(|it| it.obstacle().is_some()) => {
+            "nothing can be compared".to_owned()
+        }
         None => format!("no method's share of {what} grew beyond chance"),
     }
 }
@@ -140,9 +146,6 @@ fn compared(comparison: &Comparison) -> String {
             names[at], samples[at]
         )
     };
-    let few = match comparison.is_possible() {
-        true => "",
-        false => ": too few to compare",
-    };
-    format!("{service}: {}, {}{few}", side(0), side(1))
+    let obstacle = comparison.obstacle().map(|it| format!(": {it}")).unwrap_or_default();
+    format!("{service}: {}, {}{obstacle}", side(0), side(1))
 }

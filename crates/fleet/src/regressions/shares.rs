@@ -1,11 +1,12 @@
 //! Shares of methods that changed beyond chance.
 //!
-//! Samples of a JVM in an hour are alike: they share its requests and its warm-up. So the error of a share comes from how
-//! much it varies between JVMs and hours, and is at least that of independent samples. Of all comparisons of a run,
-//! Holm's method decides which are beyond chance: whatever the methods have to do with each other, the chance that
-//! even one of them is false is below a limit.
+//! Samples of a JVM are alike, and so are those of an hour: they share what was compiled, requests and data. So the error
+//! of a share comes from how much it varies between JVMs, between hours, and between the hours of JVMs: that of these which
+//! leaves the most to chance counts. It is at least that of independent samples. Of all comparisons of a run, Holm's method
+//! decides which are beyond chance: whatever the methods have to do with each other, the chance that even one of them is
+//! false is below a limit.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use perk_profile::{KeyedMap, MethodId};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
@@ -17,9 +18,12 @@ pub(super) const FEWEST_OF_SIDE: u64 = 100;
 /// The part of all errors that margins are for.
 const MARGIN_CONFIDENCE: f64 = 0.95;
 
-/// Samples that may vary together: those of a JVM in an hour.
+/// The samples of a JVM in an hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cluster {
+pub(super) struct Part {
+    /// Which JVM of its side.
+    pub(super) jvm: usize,
+    pub(super) hour_ms: i64,
     pub(super) total: u64,
     pub(super) of_methods: KeyedMap<MethodId, u64>,
 }
@@ -27,11 +31,15 @@ pub(super) struct Cluster {
 /// A side of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Side {
-    pub(super) clusters: Vec<Cluster>,
-    /// The JVMs that these are of.
-    pub(super) jvms: usize,
-    /// The hours that they are of.
-    pub(super) hours: usize,
+    pub(super) parts: Vec<Part>,
+}
+
+/// Samples that may vary together.
+#[derive(Clone, Copy, Debug)]
+enum Cluster {
+    Jvm,
+    Hour,
+    HourOfJvm,
 }
 
 /// The share of a method on both sides.
@@ -58,41 +66,97 @@ impl ShareChange {
 struct Share {
     samples: u64,
     total: u64,
-    /// How much it varies between clusters; 0 if there is only one.
-    variance: f64,
+    /// How it varies, by each kind of cluster.
+    spreads: [Spread; Cluster::ALL.len()],
+}
+
+/// How much a share varies between clusters.
+#[derive(Clone, Copy)]
+struct Spread {
     clusters: usize,
+    /// The variance of one cluster; 0 if there is only one.
+    variance: f64,
+}
+
+impl Cluster {
+    const ALL: [Self; 3] = [Self::Jvm, Self::Hour, Self::HourOfJvm];
+
+    fn of(self, part: &Part) -> (usize, i64) {
+        match self {
+            Self::Jvm => (part.jvm, 0),
+            Self::Hour => (0, part.hour_ms),
+            Self::HourOfJvm => (part.jvm, part.hour_ms),
+        }
+    }
 }
 
 impl Share {
+    fn spread(&self, by: Cluster) -> Spread {
+        self.spreads[by as usize]
+    }
+
     fn value(&self) -> f64 {
         self.samples as f64 / self.total as f64
     }
 }
 
+impl Part {
+    fn samples(&self, method: MethodId) -> u64 {
+        self.of_methods.get(&method).copied().unwrap_or(0)
+    }
+}
+
 impl Side {
     pub(super) fn total(&self) -> u64 {
-        self.clusters.iter().map(|it| it.total).sum()
+        self.parts.iter().map(|it| it.total).sum()
+    }
+
+    /// The number of JVMs.
+    pub(super) fn jvms(&self) -> usize {
+        self.clusters(Cluster::Jvm)
+    }
+
+    /// The number of hours.
+    pub(super) fn hours(&self) -> usize {
+        self.clusters(Cluster::Hour)
+    }
+
+    fn clusters(&self, by: Cluster) -> usize {
+        self.parts.iter().map(|it| by.of(it)).collect::<BTreeSet<_>>().len()
     }
 
     fn share(&self, method: MethodId) -> Share {
-        let of = |cluster: &Cluster| cluster.of_methods.get(&method).copied().unwrap_or(0);
-        let (samples, total) = (self.clusters.iter().map(of).sum::<u64>(), self.total());
+        let samples = self.parts.iter().map(|it| it.samples(method)).sum();
+        let total = self.total();
         let value = samples as f64 / total as f64;
-        let residual = |it: &Cluster| of(it) as f64 - value * it.total as f64;
-        let squares: f64 = self.clusters.iter().map(|it| residual(it).powi(2)).sum();
-        let clusters = self.clusters.len();
-        let variance = match clusters {
-            0 | 1 => 0.0,
-            _ => squares * clusters as f64 / (clusters - 1) as f64 / (total as f64).powi(2),
+        let spread = |by: Cluster| {
+            let mut residuals: BTreeMap<_, f64> = BTreeMap::new();
+            for part in &self.parts {
+                *residuals.entry(by.of(part)).or_default() +=
+                    part.samples(method) as f64 - value * part.total as f64;
+            }
+            let clusters = residuals.len();
+            let squares: f64 = residuals.values().map(|it| it.powi(2)).sum();
+            let of_one = (clusters as f64 / total as f64).powi(2);
+            let variance = match clusters {
+                0 | 1 => 0.0,
+                _ => of_one * squares / (clusters - 1) as f64,
+            };
+            Spread { clusters, variance }
         };
-        Share { samples, total, variance, clusters }
+        Share { samples, total, spreads: Cluster::ALL.map(spread) }
     }
+}
+
+/// Whether it is known how much the shares of two sides vary.
+pub(super) fn are_comparable(before: &Side, after: &Side) -> bool {
+    [before, after].iter().any(|it| it.clusters(Cluster::HourOfJvm) > 1)
 }
 
 /// Compares the shares of all methods that have enough samples.
 pub(super) fn changes(before: &Side, after: &Side) -> Vec<ShareChange> {
-    let clusters = before.clusters.iter().chain(&after.clusters);
-    let methods: BTreeSet<_> = clusters.flat_map(|it| it.of_methods.keys().copied()).collect();
+    let parts = before.parts.iter().chain(&after.parts);
+    let methods: BTreeSet<_> = parts.flat_map(|it| it.of_methods.keys().copied()).collect();
     let change = |method| change(method, &before.share(method), &after.share(method));
     methods.into_iter().filter_map(change).collect()
 }
@@ -106,28 +170,82 @@ fn change(method: MethodId, before: &Share, after: &Share) -> Option<ShareChange
     let pooled = samples as f64 / (before.total + after.total) as f64;
     let independent =
         pooled * (1.0 - pooled) * (1.0 / before.total as f64 + 1.0 / after.total as f64);
-    let between = before.variance + after.variance;
-    let error = independent.max(between).sqrt();
-    let difference = after.value() - before.value();
-    if error == 0.0 {
-        return None;
+    let (before_value, after_value) = (before.value(), after.value());
+    let difference = (after_value - before_value).abs();
+    let errors = Cluster::ALL.into_iter().filter_map(|by| Error::of_shares(before, after, by));
+    let errors = errors.map(|it| it.at_least(independent)).filter(|it| it.variance > 0.0);
+    let of_error = |error: Error| (error.chance(difference), error);
+    let (chance, error) = errors.map(of_error).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(ShareChange {
+        method,
+        before: before_value,
+        after: after_value,
+        margin: error.margin(),
+        chance,
+    })
+}
+
+/// The error of a difference of shares.
+#[derive(Clone, Copy)]
+struct Error {
+    variance: f64,
+    /// The degrees of freedom: the fewer clusters, the less is known of the variance.
+    freedom: f64,
+}
+
+impl Error {
+    /// That of two sides (Welch and Satterthwaite). A side with one cluster varies as the hours of JVMs of the other one do.
+    /// `None` if both have one.
+    fn of_shares(before: &Share, after: &Share, by: Cluster) -> Option<Self> {
+        let of_mean = |own: &Share, other: &Share| match own.spread(by) {
+            Spread { clusters: 1, .. } => other.spread(Cluster::HourOfJvm).variance,
+            Spread { clusters, variance } => variance / clusters as f64,
+        };
+        let (of_before, of_after) = (of_mean(before, after), of_mean(after, before));
+        let variance = of_before + of_after;
+        let (before, after) = (before.spread(by), after.spread(by));
+        let freedom = match (before.clusters, after.clusters) {
+            (1, 1) => return None,
+            (1, clusters) | (clusters, 1) => (clusters - 1) as f64,
+            _ => {
+                let of = |variance: f64, it: Spread| variance.powi(2) / (it.clusters - 1) as f64;
+                variance.powi(2) / (of(of_before, before) + of(of_after, after))
+            }
+        };
+        Some(Self { variance, freedom })
     }
-    let value = difference.abs() / error;
-    // The fewer clusters, the less is known of their variance (Welch and Satterthwaite).
-    let freedom = (between > independent).then(|| {
-        let of = |it: &Share| it.variance.powi(2) / (it.clusters.max(2) - 1) as f64;
-        between.powi(2) / (of(before) + of(after))
-    });
-    let quantile = 0.5 + MARGIN_CONFIDENCE / 2.0;
-    let (chance, factor) = match freedom.and_then(|it| StudentsT::new(0.0, 1.0, it).ok()) {
-        Some(student) => (2.0 * student.sf(value), student.inverse_cdf(quantile)),
-        None => {
-            let normal = Normal::standard();
-            (2.0 * normal.sf(value), normal.inverse_cdf(quantile))
+
+    /// The larger of this one and that of independent samples, whose variance is known.
+    fn at_least(self, independent: f64) -> Self {
+        match self.variance > independent {
+            true => self,
+            false => Self { variance: independent, freedom: f64::INFINITY },
         }
-    };
-    let (before, after) = (before.value(), after.value());
-    Some(ShareChange { method, before, after, margin: factor * error, chance })
+    }
+
+    /// The chance of such a difference where nothing changed.
+    fn chance(self, difference: f64) -> f64 {
+        let value = difference / self.variance.sqrt();
+        match self.student() {
+            Some(student) => 2.0 * student.sf(value),
+            None => 2.0 * Normal::standard().sf(value),
+        }
+    }
+
+    /// What a difference can be off by.
+    fn margin(self) -> f64 {
+        let quantile = 0.5 + MARGIN_CONFIDENCE / 2.0;
+        let factor = match self.student() {
+            Some(student) => student.inverse_cdf(quantile),
+            None => Normal::standard().inverse_cdf(quantile),
+        };
+        factor * self.variance.sqrt()
+    }
+
+    /// The distribution of a difference; `None` for the normal one.
+    fn student(self) -> Option<StudentsT> {
+        self.freedom.is_finite().then(|| StudentsT::new(0.0, 1.0, self.freedom).ok()).flatten()
+    }
 }
 
 /// Which of these chances are of changes, if the chance of even one false one is to be below `limit` (Holm).
@@ -162,34 +280,45 @@ mod tests {
 
     const METHODS: usize = 40;
 
-    /// JVMs whose shares vary by half between each other; `slow` is the factor of the first method.
-    fn side(random: &mut Random, slow: f64) -> Side {
-        let cluster = |random: &mut Random| {
-            let weight = |at: usize, random: &mut Random| {
-                let factor = if at == 0 { slow } else { 1.0 };
-                factor * (0.75 + 0.5 * random.next()) * 10.0 / (at + 1) as f64
-            };
-            let weights: Vec<f64> = (0..METHODS).map(|at| weight(at, random)).collect();
-            let all: f64 = weights.iter().sum();
-            let mut cluster = Cluster::default();
-            for _ in 0..300 {
-                let mut left = random.next() * all;
-                let found = weights.iter().position(|weight| {
-                    left -= weight;
-                    left < 0.0
-                });
-                let method = MethodId::new(found.unwrap_or(0));
-                *cluster.of_methods.entry(method).or_default() += 1;
-                cluster.total += 1;
-            }
-            cluster
+    /// `jvms` JVMs over `hours` hours, whose shares vary by half between the JVMs, and between the hours if there are
+    /// several: an hour alone does not say what it changes. `slow` is the factor of the first method.
+    fn side(random: &mut Random, jvms: usize, hours: usize, slow: f64) -> Side {
+        let factors = |random: &mut Random| -> Vec<f64> {
+            (0..METHODS).map(|_| 0.75 + 0.5 * random.next()).collect()
         };
-        let clusters = (0..12).map(|_| cluster(random)).collect();
-        Side { clusters, ..Side::default() }
+        let of_hours: Vec<_> = match hours {
+            1 => vec![vec![1.0; METHODS]],
+            _ => (0..hours).map(|_| factors(random)).collect(),
+        };
+        let mut parts = Vec::new();
+        for jvm in 0..jvms {
+            let of_jvm = factors(random);
+            for (hour, of_hour) in of_hours.iter().enumerate() {
+                let weight = |at: usize| {
+                    let factor = if at == 0 { slow } else { 1.0 };
+                    factor * of_jvm[at] * of_hour[at] * 10.0 / (at + 1) as f64
+                };
+                let weights: Vec<f64> = (0..METHODS).map(weight).collect();
+                let all: f64 = weights.iter().sum();
+                let mut part = Part { jvm, hour_ms: hour as i64, ..Part::default() };
+                for _ in 0..300 {
+                    let mut left = random.next() * all;
+                    let found = weights.iter().position(|weight| {
+                        left -= weight;
+                        left < 0.0
+                    });
+                    let method = MethodId::new(found.unwrap_or(0));
+                    *part.of_methods.entry(method).or_default() += 1;
+                    part.total += 1;
+                }
+                parts.push(part);
+            }
+        }
+        Side { parts }
     }
 
-    fn found(random: &mut Random, slow: f64) -> Vec<ShareChange> {
-        let changes = changes(&side(random, 1.0), &side(random, slow));
+    fn found(before: &Side, after: &Side) -> Vec<ShareChange> {
+        let changes = changes(before, after);
         let chances: Vec<_> = changes.iter().map(|it| it.chance).collect();
         let are = are_changes(&chances, 0.05);
         changes.into_iter().zip(are).filter(|it| it.1).map(|it| it.0).collect()
@@ -198,16 +327,32 @@ mod tests {
     #[test]
     fn runs_without_a_change_have_few_false_alarms() {
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
-        let false_runs = (0..400).filter(|_| !found(&mut random, 1.0).is_empty()).count();
-        // 20 are expected at most; three standard deviations more are 33.
-        assert!(false_runs <= 33, "{false_runs}");
+        let shapes = [[(12, 1), (12, 1)], [(4, 6), (4, 6)], [(3, 1), (3, 1)], [(8, 2), (1, 1)]];
+        for [before, after] in shapes {
+            let mut side = |(jvms, hours)| side(&mut random, jvms, hours, 1.0);
+            let is_false = |_: &usize| !found(&side(before), &side(after)).is_empty();
+            let false_runs = (0..400).filter(is_false).count();
+            // 20 are expected at most; three standard deviations more are 33.
+            assert!(false_runs <= 33, "{before:?} {after:?}: {false_runs}");
+        }
+    }
+
+    #[test]
+    fn one_jvm_in_one_hour_says_nothing_of_chance() {
+        let mut random = Random(0x1234_5678_9abc_def1);
+        let mut side = |jvms, hours| side(&mut random, jvms, hours, 1.0);
+        let one = side(1, 1);
+        assert!(!are_comparable(&one, &side(1, 1)));
+        assert_eq!(changes(&one, &side(1, 1)), []);
+        assert!(are_comparable(&one, &side(1, 2)) && are_comparable(&side(2, 1), &one));
     }
 
     #[test]
     fn a_slow_method_is_found() {
         let mut random = Random(0x2545_f491_4f6c_dd1d);
         for _ in 0..50 {
-            let found = found(&mut random, 1.6);
+            let mut side = |slow| side(&mut random, 12, 1, slow);
+            let found = found(&side(1.0), &side(1.8));
             let first = found.iter().find(|it| it.method == MethodId::new(0)).expect("the method");
             assert!(first.change() > 0.0 && first.margin < first.change(), "{first:?}");
         }
