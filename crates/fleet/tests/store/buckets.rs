@@ -1,4 +1,4 @@
-//! Stores in a bucket of S3, also over a network and of a service that have faults.
+//! Stores in buckets of S3, Google and Azure, also over a network and of a service that have faults.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,24 +7,35 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use perk_testkit::peer;
+use serde_json::{Value, json};
 
 use super::{SUMS, StoreFolder, Sums, of_tools, sums};
 use crate::record::counterparts::{self, Server, script};
 
-const KEYS: [(&str, &str); 2] =
-    [("AWS_ACCESS_KEY_ID", "perk"), ("AWS_SECRET_ACCESS_KEY", "a secret/+")];
-const STORE: &str = "s3://profiles/stores/one";
+const KEYS: [(&str, &str); 3] = [
+    ("AWS_ACCESS_KEY_ID", "perk"),
+    ("AWS_SECRET_ACCESS_KEY", "a secret/+"),
+    ("AWS_REGION", "us-east-1"),
+];
+/// Azurite's own.
+const AZURE_KEY: (&str, &str) = (
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+);
 
-/// A bucket, and what is between it and perk.
+/// A store in a bucket, and what is between it and perk.
 struct Bucket {
+    store: &'static str,
+    /// The variables of the environment that perk needs.
+    variables: Vec<(&'static str, String)>,
     _server: Server,
     network: Network,
 }
 
 impl Bucket {
-    /// Starts one; `None` if there is no server.
-    fn start() -> Option<Self> {
+    /// One of S3; `None` if there is no server.
+    fn of_s3() -> Option<Self> {
         if !counterparts::are_here() {
             return None;
         }
@@ -32,14 +43,50 @@ impl Bucket {
         command.envs(KEYS);
         let server = Server::start(command);
         let network = Network::start(server.port);
-        Some(Self { _server: server, network })
+        let mut variables: Vec<_> =
+            KEYS.iter().map(|&(name, value)| (name, value.to_owned())).collect();
+        variables.push(("AWS_ENDPOINT_URL", network.address()));
+        Some(Self { store: "s3://profiles/stores/one", variables, _server: server, network })
+    }
+
+    /// One of Google, whose requests are those of S3 but for conditions, which the network translates.
+    fn of_google() -> Option<Self> {
+        if !counterparts::are_here() {
+            return None;
+        }
+        let server = Server::start(script("s3.py"));
+        let network = Network::start(server.port);
+        let account = json!({
+            "gcs_base_url": network.address(),
+            "disable_oauth": true,
+            "client_email": "",
+            "private_key": "",
+            "private_key_id": "",
+        });
+        let variables = vec![("GOOGLE_SERVICE_ACCOUNT_KEY", account.to_string())];
+        Some(Self { store: "gs://profiles/stores/one", variables, _server: server, network })
+    }
+
+    /// One of Azure; `None` if there is no server.
+    fn of_azure() -> Option<Self> {
+        let azurite = peer("counterparts/azurite/node", "counterparts")?;
+        let mut command = script("azure.py");
+        command.arg(azurite.parent()?).envs([AZURE_KEY]);
+        let server = Server::start(command);
+        let network = Network::start(server.port);
+        let account = "devstoreaccount1";
+        let variables = vec![
+            ("AZURE_STORAGE_ACCOUNT_NAME", account.to_owned()),
+            (AZURE_KEY.0, AZURE_KEY.1.to_owned()),
+            ("AZURE_ENDPOINT", format!("{}/{account}", network.address())),
+        ];
+        Some(Self { store: "az://profiles/stores/one", variables, _server: server, network })
     }
 
     fn output(&self, arguments: &[&str]) -> Output {
         let mut run = Command::new(env!("CARGO_BIN_EXE_perk-fleet"));
-        let address = format!("http://127.0.0.1:{}", self.network.port);
-        let run = run.args(arguments).envs(KEYS).env("AWS_REGION", "us-east-1");
-        run.env("AWS_ENDPOINT_URL", address).stdin(Stdio::null()).output().unwrap()
+        let variables = self.variables.iter().map(|(name, value)| (name, value));
+        run.args(arguments).envs(variables).stdin(Stdio::null()).output().unwrap()
     }
 
     #[track_caller]
@@ -55,14 +102,14 @@ impl Bucket {
         for (file, service, time) in of_tools() {
             let label = format!("service={service}");
             let file = file.to_str().unwrap();
-            self.run(&["store", "add", STORE, "--label", &label, "--time", time, file]);
+            self.run(&["store", "add", self.store, "--label", &label, "--time", time, file]);
         }
     }
 
     #[track_caller]
     fn sums(&self) -> Sums {
         let rows: Vec<Value> =
-            serde_json::from_str(&self.run(&["sql", STORE, SUMS, "--json"])).unwrap();
+            serde_json::from_str(&self.run(&["sql", self.store, SUMS, "--json"])).unwrap();
         sums(&rows)
     }
 }
@@ -105,6 +152,10 @@ impl Network {
         Self { port, fault }
     }
 
+    fn address(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
     fn set(&self, fault: Fault) {
         *self.fault.lock().unwrap() = fault;
     }
@@ -130,7 +181,17 @@ fn pass(client: TcpStream, service: u16, fault: Fault, number: usize) -> io::Res
         _ => {}
     }
     let request = head[0].clone();
-    head.retain(|line| !line.to_ascii_lowercase().starts_with("connection:"));
+    // Without an account, Google's clients have an empty name.
+    head.retain(|line| {
+        let line = line.to_ascii_lowercase();
+        !line.starts_with("connection:") && line.trim_end() != "authorization: bearer"
+    });
+    // Google's condition that there is no such object, as S3 has it.
+    for line in &mut head {
+        if line.eq_ignore_ascii_case("x-goog-if-generation-match: 0") {
+            "if-none-match: *".clone_into(line);
+        }
+    }
     let mut upstream = TcpStream::connect(("127.0.0.1", service))?;
     write!(upstream, "{}\r\nconnection: close\r\n\r\n", head.join("\r\n"))?;
     upstream.write_all(&body)?;
@@ -186,22 +247,40 @@ fn without_files(head: &[u8], body: &[u8]) -> Vec<u8> {
     format!("{}\r\ncontent-length: {}\r\n\r\n{body}", head.join("\r\n"), body.len()).into_bytes()
 }
 
-#[test]
-fn a_bucket_is_a_store() {
-    let Some(bucket) = Bucket::start() else { return };
+/// Does with the store of a bucket what is done with stores.
+#[track_caller]
+fn has_a_store(bucket: &Bucket) {
+    let store = bucket.store;
     bucket.add();
     let of_folder = sums(&StoreFolder::of_tools().rows(SUMS));
     assert_eq!(bucket.sums(), of_folder);
-    assert!(bucket.run(&["store", "compact", STORE]).starts_with("hours compacted: 1"));
+    bucket.add();
     assert_eq!(bucket.sums(), of_folder);
-    assert!(bucket.run(&["store", "check", STORE]).starts_with("whole: 3 pieces"));
-    let expired = bucket.run(&["store", "expire", STORE, "--older-than", "1h"]);
+    assert!(bucket.run(&["store", "compact", store]).starts_with("hours compacted: 1"));
+    assert_eq!(bucket.sums(), of_folder);
+    assert!(bucket.run(&["store", "check", store]).starts_with("whole: 3 pieces"));
+    let expired = bucket.run(&["store", "expire", store, "--older-than", "1h"]);
     assert!(expired.starts_with("dates removed: 3"), "{expired}");
 }
 
 #[test]
+fn a_bucket_of_s3_has_a_store() {
+    Bucket::of_s3().iter().for_each(has_a_store);
+}
+
+#[test]
+fn a_bucket_of_google_has_a_store() {
+    Bucket::of_google().iter().for_each(has_a_store);
+}
+
+#[test]
+fn a_container_of_azure_has_a_store() {
+    Bucket::of_azure().iter().for_each(has_a_store);
+}
+
+#[test]
 fn a_bucket_that_is_slow_limits_and_lists_late_is_read_and_written() {
-    let Some(bucket) = Bucket::start() else { return };
+    let Some(bucket) = Bucket::of_s3() else { return };
     bucket.network.set(Fault::Limits);
     bucket.add();
     let of_folder = sums(&StoreFolder::of_tools().rows(SUMS));
@@ -211,22 +290,22 @@ fn a_bucket_that_is_slow_limits_and_lists_late_is_read_and_written() {
     }
     bucket.network.set(Fault::ListsLate);
     let methods = "SELECT count(*) AS count FROM methods";
-    let late = bucket.run(&["sql", STORE, methods, "--json"]);
+    let late = bucket.run(&["sql", bucket.store, methods, "--json"]);
     bucket.network.set(Fault::Limits);
-    assert!(bucket.run(&["store", "compact", STORE]).starts_with("hours compacted: 1"));
+    assert!(bucket.run(&["store", "compact", bucket.store]).starts_with("hours compacted: 1"));
     assert_eq!(bucket.sums(), of_folder);
     bucket.network.set(Fault::Nothing);
-    assert_eq!(bucket.run(&["sql", STORE, methods, "--json"]), late);
-    assert!(bucket.run(&["store", "check", STORE]).starts_with("whole: 3 pieces"));
+    assert_eq!(bucket.run(&["sql", bucket.store, methods, "--json"]), late);
+    assert!(bucket.run(&["store", "check", bucket.store]).starts_with("whole: 3 pieces"));
 }
 
 #[test]
 fn a_bucket_that_refuses_or_cuts_answers_is_one_line() {
-    let Some(bucket) = Bucket::start() else { return };
+    let Some(bucket) = Bucket::of_s3() else { return };
     bucket.add();
     for (fault, words) in [(Fault::Refuses, "AccessDenied"), (Fault::Cuts, ".parquet")] {
         bucket.network.set(fault);
-        let output = bucket.output(&["sql", STORE, SUMS]);
+        let output = bucket.output(&["sql", bucket.store, SUMS]);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{fault:?}: {said}");
         assert!(said.lines().count() == 1 && said.contains(words), "{fault:?}: {said}");
