@@ -90,6 +90,9 @@ impl StackPaths {
         let frames = frames.ok_or_else(fault)?;
         let values = frames.values().as_struct_opt().ok_or_else(fault)?;
         let columns = FrameColumns::of(values, profile).ok_or_else(fault)?;
+        let root = profile.tree.root();
+        // The frames of the last path, and their nodes: neighbours have most frames in common.
+        let mut last: Vec<(usize, NodeId)> = Vec::new();
         for row in 0..frames.len() {
             let id = StackId(ids.value(row).try_into()?);
             if !is_wanted(&id) || nodes.contains_key(&id) {
@@ -97,8 +100,15 @@ impl StackPaths {
             }
             let offsets = &frames.value_offsets()[row..row + 2];
             let rows = offsets[0] as usize..offsets[1] as usize;
-            let path: Vec<_> = rows.map(|row| columns.frame(row, &mut profile.symbols)).collect();
-            let node = profile.tree.insert(path);
+            let pairs = last.iter().zip(rows.clone());
+            let common = pairs.take_while(|(last, row)| columns.are_same(last.0, *row)).count();
+            last.truncate(common);
+            let mut node = last.last().map_or(root, |it| it.1);
+            for row in rows.skip(common) {
+                let frame = columns.frame(row, &mut profile.symbols);
+                node = profile.tree.insert_below(node, [frame]);
+                last.push((row, node));
+            }
             // Whose code a method is follows from the stacks that have traces.
             profile.trace(node, None);
             nodes.insert(id, node);
@@ -137,6 +147,17 @@ impl<'a> FrameColumns<'a> {
         })
     }
 
+    /// Whether two rows have the same frame, by their words: a word that a dictionary has twice only takes longer.
+    fn are_same(&self, a: usize, b: usize) -> bool {
+        let Self { classes, methods, signatures, sources, kinds, lines, .. } = self;
+        lines.value(a) == lines.value(b)
+            && methods.are_same(a, b)
+            && classes.are_same(a, b)
+            && signatures.are_same(a, b)
+            && sources.are_same(a, b)
+            && kinds.are_same(a, b)
+    }
+
     /// The frame of a row.
     fn frame(&self, row: usize, symbols: &mut Symbols) -> FrameId {
         let class = self.classes.get(row).unwrap_or(self.no_class);
@@ -167,6 +188,12 @@ impl<'a, T: Copy> Words<'a, T> {
         let texts = column.values().as_string_opt::<i32>()?.iter();
         let meanings = texts.map(|it| it.map(&mut meaning)).collect();
         Some(Self { column, meanings })
+    }
+
+    /// Whether two rows have the same word.
+    fn are_same(&self, a: usize, b: usize) -> bool {
+        let word = |row| self.column.is_valid(row).then(|| self.column.keys().value(row));
+        word(a) == word(b)
     }
 
     fn get(&self, row: usize) -> Option<T> {
