@@ -227,7 +227,7 @@ async fn export(args: &ExportArgs) -> anyhow::Result<ExitCode> {
     let store = args.cluster.of_store(Store::open(&args.store.store).await?, &limits)?;
     let profile = store.profile(&args.question(), &limits).await?;
     let mut plain = Vec::new();
-    perk_hprof::write_packed(&profile.pruned(), &mut plain)?;
+    perk_hprof::write_packed(&profile, &mut plain)?;
     let bytes = if is_packed { zstd::encode_all(&*plain, ZSTD_LEVEL)? } else { plain };
     let cannot = || format!("cannot write {name}");
     if perk_open::is_stream(path) {

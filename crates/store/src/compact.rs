@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
-use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::array::Array;
 use datafusion::arrow::compute::concat_batches;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::prelude::{SessionContext, col};
 use futures::{StreamExt, TryStreamExt};
 use perk_tables::{Limits, StackId};
 
-use crate::encode;
+use crate::encode::{self, Stay};
 use crate::layout::{ManifestName, Slot, Table, piece_of};
 use crate::manifest::Compaction;
 use crate::piece_id::PieceId;
@@ -150,8 +150,11 @@ impl Store {
         let schema = schema::of(Table::Samples);
         let frame = frame.sort(ORDER.map(|name| col(name).sort(true, true)).to_vec())?;
         let mut batches = frame.execute_stream().await?;
-        let mut writer =
-            ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), encode::options()?)?;
+        let mut writer = ArrowWriter::try_new_with_options(
+            Vec::new(),
+            schema.clone(),
+            encode::options(Stay::Long)?,
+        )?;
         let mut rows = 0;
         while let Some(batch) = batches.next().await {
             let batch = batch?;
@@ -177,22 +180,20 @@ impl Store {
         for id in self.stack_ids(&own).await? {
             elsewhere.remove(&id);
         }
-        let StackPaths { profile, nodes } = self.stacks(files, |_| true).await?;
+        let StackPaths { profile, nodes } = self.stack_rows(files.to_vec()).paths(|_| true).await?;
         let used = nodes.iter().filter(|it| !elsewhere.contains(it.0));
         let used = used.map(|(&id, &node)| (id, node));
-        encode::stacks(&profile, used)
+        encode::stacks(&profile, used, Stay::Long)
     }
 
     /// The ids of the stacks of files.
     async fn stack_ids(&self, files: &[StoredFile]) -> Result<BTreeSet<StackId>> {
         let mut ids = BTreeSet::new();
         let mut batches = self.batches(files, Table::Stacks);
-        while let Some(file) = batches.try_next().await? {
-            let columns = file.iter().filter_map(|it| it.column_by_name("stack"));
-            for column in columns.filter_map(|it| it.as_fixed_size_binary_opt()) {
-                let values = (0..column.len()).map(|row| column.value(row));
-                ids.extend(values.filter_map(|it| it.try_into().ok()).map(StackId));
-            }
+        while let Some(batch) = batches.try_next().await? {
+            let column = crate::columns::ids(&batch, "stack")?;
+            let values = (0..column.len()).map(|row| column.value(row));
+            ids.extend(values.filter_map(|it| it.try_into().ok()).map(StackId));
         }
         Ok(ids)
     }
@@ -200,8 +201,8 @@ impl Store {
     /// The rows of `recordings` of all pieces.
     async fn merged_recordings(&self, files: &[StoredFile]) -> Result<Vec<u8>> {
         let batches = self.batches(files, Table::Recordings);
-        let batches: Vec<_> = batches.try_concat().await?;
+        let batches: Vec<_> = batches.try_collect().await?;
         let batch = concat_batches(&schema::of(Table::Recordings), &batches)?;
-        encode::file(Table::Recordings, batch.columns().to_vec())
+        encode::file(Table::Recordings, batch.columns().to_vec(), Stay::Long)
     }
 }

@@ -23,9 +23,21 @@ use crate::schema;
 /// The level of zstd: files are written once and read often.
 const ZSTD_LEVEL: i32 = 3;
 
+/// How long a file stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stay {
+    /// Until the next compaction: a column of some hundred rows takes longer to begin than to write with zstd.
+    Short,
+    /// That of a compaction.
+    Long,
+}
+
 /// How files are written: the types of columns are Parquet's own, without Arrow's description of them.
-pub(crate) fn options() -> Result<ArrowWriterOptions> {
-    let compression = Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?);
+pub(crate) fn options(stay: Stay) -> Result<ArrowWriterOptions> {
+    let compression = match stay {
+        Stay::Short => Compression::SNAPPY,
+        Stay::Long => Compression::ZSTD(ZstdLevel::try_new(ZSTD_LEVEL)?),
+    };
     let properties = WriterProperties::builder()
         .set_compression(compression)
         .set_statistics_enabled(EnabledStatistics::Page)
@@ -35,9 +47,9 @@ pub(crate) fn options() -> Result<ArrowWriterOptions> {
 }
 
 /// The file of these columns.
-pub(crate) fn file(table: Table, columns: Vec<ArrayRef>) -> Result<Vec<u8>> {
+pub(crate) fn file(table: Table, columns: Vec<ArrayRef>, stay: Stay) -> Result<Vec<u8>> {
     let batch = RecordBatch::try_new(schema::of(table), columns)?;
-    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options()?)?;
+    let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options(stay)?)?;
     writer.write(&batch)?;
     Ok(writer.into_inner()?)
 }
@@ -96,13 +108,14 @@ pub(crate) fn samples(rows: &[&SampleRow<'_>], source: [u8; 16]) -> Result<Vec<u
         numbers(rows.iter().map(|row| Some(row.value))),
         numbers(rows.iter().map(|row| row.cpu_ns)),
     ];
-    file(Table::Samples, columns)
+    file(Table::Samples, columns, Stay::Short)
 }
 
 /// The file of stacks: their ids, and the nodes of their innermost frames.
 pub(crate) fn stacks(
     profile: &Profile,
     stacks: impl Iterator<Item = (StackId, NodeId)>,
+    stay: Stay,
 ) -> Result<Vec<u8>> {
     // In the order of call paths, in which neighbours have most frames in common.
     let paths = stacks.map(|(id, node)| (id, frames(profile, node)));
@@ -134,7 +147,7 @@ pub(crate) fn stacks(
     }
     let columns =
         vec![ids(paths.iter().map(|path| Some(&path.0.0)))?, Arc::new(array.finish()) as ArrayRef];
-    file(Table::Stacks, columns)
+    file(Table::Stacks, columns, stay)
 }
 
 /// The builder of a column of a struct.
@@ -179,5 +192,5 @@ pub(crate) fn recordings(rows: &[(PieceId, RecordingRow)]) -> Result<Vec<u8>> {
         Arc::new(metrics.finish()) as ArrayRef,
         Arc::new(notes.finish()) as ArrayRef,
     ];
-    file(Table::Recordings, columns)
+    file(Table::Recordings, columns, Stay::Short)
 }

@@ -84,7 +84,7 @@ fn made(source: &StoreSource, read: &ReadDates, data: Option<FunctionData>) -> V
 fn load_stacks(store: &Store, pieces: Vec<HourPieces>) -> BoxFuture<'_, Result<Arc<[Recording]>>> {
     async move {
         let files = store.files(&pieces, Table::Stacks).await?;
-        let StackPaths { profile, .. } = store.stacks(&files, |_| true).await?;
+        let StackPaths { profile, .. } = store.stack_rows(files).paths(|_| true).await?;
         Ok(Arc::from([Recording::new(1, store.to_string(), profile, None)]))
     }
     .boxed()

@@ -13,6 +13,7 @@ mod totals;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
@@ -20,7 +21,6 @@ use datafusion::prelude::{DataFrame, SessionContext, col};
 use futures::{StreamExt, TryStreamExt, stream};
 use perk_profile::{Metric, Profile};
 use perk_tables::Limits;
-use tokio::task::JoinHandle;
 
 use crate::file_place::FilePlace;
 use crate::file_reader::FileReader;
@@ -67,7 +67,6 @@ impl Store {
     async fn part(&self, question: &Question, limits: &Limits) -> Result<Part> {
         let pieces = self.pieces(&question.window()).await?;
         let facts = Arc::new(self.recording_facts(&pieces).await?);
-        let sums = self.sums(&pieces, &facts, question, limits).await?;
         // A compacted piece leaves stacks to those of other hours of its date.
         let has_compaction = pieces.iter().any(|it| it.compaction.is_some());
         let stacks = match question.detail.has_stacks {
@@ -77,7 +76,9 @@ impl Store {
             true => self.files(&pieces, Table::Stacks).await?,
             false => Vec::new(),
         };
-        let paths = self.stacks(&stacks, |it| sums.stacks.has(it)).await?;
+        let stacks = self.stack_rows(stacks);
+        let sums = self.sums(&pieces, &facts, question, limits).await?;
+        let paths = stacks.paths(|it| sums.stacks.has(it)).await?;
         Ok(Part { pieces, facts, sums, paths })
     }
 
@@ -98,12 +99,13 @@ impl Store {
         let parts = stream::iter(files).map(|file| {
             let part =
                 self.clone().sums_of_file(file, Arc::clone(&question), Arc::clone(facts), most);
-            Task(tokio::spawn(part))
+            SpawnedTask::spawn(part)
         });
-        let mut parts = parts.map(Task::ended).buffered(REQUESTS);
+        let mut parts = parts.buffered(REQUESTS);
         let mut sums = Sums::default();
         while let Some(part) = parts.next().await {
-            sums.merge(part?, most).with_context(|| format!("{self}"))?;
+            let part = part.context("a file was not read to its end")??;
+            sums.merge(part, most).with_context(|| format!("{self}"))?;
         }
         Ok(sums)
     }
@@ -164,21 +166,6 @@ struct Part {
     facts: Arc<RecordingFacts>,
     sums: Sums,
     paths: StackPaths,
-}
-
-/// A task that ends with whoever waits for it.
-struct Task(JoinHandle<Result<Sums>>);
-
-impl Task {
-    async fn ended(mut self) -> Result<Sums> {
-        (&mut self.0).await.context("a file was not read to its end")?
-    }
-}
-
-impl Drop for Task {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
 }
 
 /// The times of the answer: those of its numbers, or else those that are asked, as far as the store has them.

@@ -8,7 +8,7 @@ use perk_tables::{Sample, stack_ids};
 use twox_hash::XxHash3_128;
 use twox_hash::xxhash3_128::Hasher;
 
-use crate::encode;
+use crate::encode::{self, Stay};
 use crate::hour::Hour;
 use crate::label_text::{LabelText, common_labels, own_labels};
 use crate::layout::{Slot, Table, service_name};
@@ -74,7 +74,7 @@ impl Piece {
                 rows: rows.len(),
                 files: [
                     encode::samples(&rows, source)?,
-                    encode::stacks(profile, used)?,
+                    encode::stacks(profile, used, Stay::Short)?,
                     encode::recordings(&[(id, recording)])?,
                 ],
             })

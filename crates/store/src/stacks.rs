@@ -1,20 +1,22 @@
 //! The stacks of a store as the call paths of a profile.
 
 use anyhow::{Context, Result, anyhow};
+use bytes::Bytes;
 use datafusion::arrow::array::{Array, AsArray, DictionaryArray, Int32Array, StructArray};
 use datafusion::arrow::datatypes::Int32Type;
 use datafusion::arrow::record_batch::RecordBatch;
+use datafusion::common::runtime::SpawnedTask;
 use datafusion::parquet::arrow::arrow_reader::{
-    ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use object_store::ObjectStoreExt;
-use object_store::path::Path;
 use perk_profile::{
     ClassId, Frame, FrameId, FrameKind, KeyedMap, Line, Method, NodeId, Profile, StrId, Symbols,
 };
 use perk_tables::StackId;
+use tokio::sync::mpsc;
 
 use crate::columns::ids;
 use crate::layout::Table;
@@ -23,7 +25,9 @@ use crate::selection::StoredFile;
 use crate::store::{REQUESTS, Store};
 
 /// The rows that are read at once.
-const BATCH_ROWS: usize = 8 << 10;
+const BATCH_ROWS: usize = 4 << 10;
+/// How many times as many are read ahead.
+const BATCHES_AHEAD: usize = 16;
 
 /// Call paths, and their ids in the store.
 #[derive(Debug, Default)]
@@ -33,50 +37,79 @@ pub(crate) struct StackPaths {
     pub(crate) nodes: KeyedMap<StackId, NodeId>,
 }
 
+/// The rows of files of [`Table::Stacks`]. They are read ahead, also while nobody waits for them.
+pub(crate) struct StackRows {
+    batches: mpsc::Receiver<Result<RecordBatch>>,
+    /// The reader, which ends with this.
+    _reader: SpawnedTask<()>,
+}
+
 impl Store {
-    /// The call paths of these files of [`Table::Stacks`], of the stacks that are wanted. There are no others in the profile, nor
-    /// their methods.
-    ///
-    /// # Errors
-    /// A file cannot be read, in one line.
-    pub(crate) async fn stacks(
-        &self,
-        files: &[StoredFile],
-        is_wanted: impl Fn(&StackId) -> bool,
-    ) -> Result<StackPaths> {
-        let mut paths = StackPaths::default();
-        let mut batches = self.batches(files, Table::Stacks);
-        while let Some(file) = batches.try_next().await? {
-            for batch in file {
-                paths.add(&batch, &is_wanted)?;
+    /// Begins to read files of [`Table::Stacks`].
+    pub(crate) fn stack_rows(&self, files: Vec<StoredFile>) -> StackRows {
+        let store = self.clone();
+        let (sender, batches) = mpsc::channel(BATCHES_AHEAD);
+        let reader = SpawnedTask::spawn(async move {
+            let mut batches = store.batches(&files, Table::Stacks);
+            while let Some(batch) = batches.next().await {
+                if sender.send(batch).await.is_err() {
+                    break;
+                }
             }
-        }
-        Ok(paths)
+        });
+        StackRows { batches, _reader: reader }
     }
 
-    /// The rows of files of a table, of one file after the other. Several are read at once.
+    /// The rows of files of a table, of one file after the other. Several are fetched at once.
     pub(crate) fn batches<'a>(
         &'a self,
         files: &'a [StoredFile],
         table: Table,
-    ) -> BoxStream<'a, Result<Vec<RecordBatch>>> {
-        let batches = stream::iter(files).map(move |file| async move {
+    ) -> BoxStream<'a, Result<RecordBatch>> {
+        let fetched = stream::iter(files).map(move |file| async move {
             let path = &file.meta.location;
-            self.batches_of(path, table).await.with_context(|| format!("{self}: {path}"))
+            let bytes = async { self.objects.get(path).await?.bytes().await };
+            (path, bytes.await)
         });
-        batches.buffered(REQUESTS).boxed()
+        let read = fetched.buffered(REQUESTS).flat_map(move |(path, bytes)| {
+            let rows = bytes.map_err(anyhow::Error::from).and_then(|it| rows(it, table));
+            let (rows, fault) = match rows {
+                Ok(rows) => (Some(rows), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            let batches = rows.into_iter().flatten().map(|it| it.map_err(anyhow::Error::from));
+            let batches = batches.chain(fault);
+            stream::iter(batches.map(move |it| it.with_context(|| format!("{self}: {path}"))))
+        });
+        read.boxed()
     }
+}
 
-    async fn batches_of(&self, path: &Path, table: Table) -> Result<Vec<RecordBatch>> {
-        let bytes = self.objects.get(path).await?.bytes().await?;
-        let schema = match table {
-            Table::Stacks => schema::with_dictionaries(table),
-            Table::Samples | Table::Recordings => schema::of(table),
-        };
-        let options = ArrowReaderOptions::new().with_schema(schema);
-        let rows = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?;
-        let rows = rows.with_batch_size(BATCH_ROWS).build()?;
-        Ok(rows.collect::<Result<_, _>>()?)
+/// The rows of a file of a table.
+fn rows(bytes: Bytes, table: Table) -> Result<ParquetRecordBatchReader> {
+    let schema = match table {
+        Table::Stacks => schema::with_dictionaries(table),
+        Table::Samples | Table::Recordings => schema::of(table),
+    };
+    let options = ArrowReaderOptions::new().with_schema(schema);
+    let rows = ParquetRecordBatchReaderBuilder::try_new_with_options(bytes, options)?;
+    Ok(rows.with_batch_size(BATCH_ROWS).build()?)
+}
+
+impl StackRows {
+    /// The call paths of the stacks that are wanted. There are no others in the profile, nor their methods.
+    ///
+    /// # Errors
+    /// A file cannot be read, in one line.
+    pub(crate) async fn paths(
+        mut self,
+        is_wanted: impl Fn(&StackId) -> bool,
+    ) -> Result<StackPaths> {
+        let mut paths = StackPaths::default();
+        while let Some(batch) = self.batches.recv().await {
+            paths.add(&batch?, &is_wanted)?;
+        }
+        Ok(paths)
     }
 }
 
@@ -89,10 +122,10 @@ impl StackPaths {
         let frames = batch.column_by_name("frames").and_then(|it| it.as_list_opt::<i32>());
         let frames = frames.ok_or_else(fault)?;
         let values = frames.values().as_struct_opt().ok_or_else(fault)?;
-        let columns = FrameColumns::of(values, profile).ok_or_else(fault)?;
+        let mut columns = FrameColumns::of(values, profile).ok_or_else(fault)?;
         let root = profile.tree.root();
-        // The frames of the last path, and their nodes: neighbours have most frames in common.
-        let mut last: Vec<(usize, NodeId)> = Vec::new();
+        // The words of the last path, and its nodes: neighbours have most frames in common.
+        let mut last: Vec<([i32; 6], NodeId)> = Vec::new();
         for row in 0..frames.len() {
             let id = StackId(ids.value(row).try_into()?);
             if !is_wanted(&id) || nodes.contains_key(&id) {
@@ -101,13 +134,14 @@ impl StackPaths {
             let offsets = &frames.value_offsets()[row..row + 2];
             let rows = offsets[0] as usize..offsets[1] as usize;
             let pairs = last.iter().zip(rows.clone());
-            let common = pairs.take_while(|(last, row)| columns.are_same(last.0, *row)).count();
+            let common = pairs.take_while(|(last, row)| last.0 == columns.words(*row)).count();
             last.truncate(common);
             let mut node = last.last().map_or(root, |it| it.1);
             for row in rows.skip(common) {
-                let frame = columns.frame(row, &mut profile.symbols);
+                let words = columns.words(row);
+                let frame = columns.frame(row, words, &mut profile.symbols);
                 node = profile.tree.insert_below(node, [frame]);
-                last.push((row, node));
+                last.push((words, node));
             }
             // Whose code a method is follows from the stacks that have traces.
             profile.trace(node, None);
@@ -125,6 +159,8 @@ struct FrameColumns<'a> {
     sources: Words<'a, StrId>,
     kinds: Words<'a, FrameKind>,
     lines: &'a Int32Array,
+    /// The frames so far, by their words.
+    frames: KeyedMap<[i32; 6], FrameId>,
     no_class: ClassId,
     no_name: StrId,
 }
@@ -142,35 +178,39 @@ impl<'a> FrameColumns<'a> {
             sources: Words::of(words("source")?, |name| symbols.strings.intern(name))?,
             kinds: Words::of(words("kind")?, |name| kind(name).unwrap_or_default())?,
             lines: frames.column_by_name("line")?.as_primitive_opt::<Int32Type>()?,
+            frames: KeyedMap::default(),
             no_class: symbols.class(""),
             no_name: symbols.strings.intern(""),
         })
     }
 
-    /// Whether two rows have the same frame, by their words: a word that a dictionary has twice only takes longer.
-    fn are_same(&self, a: usize, b: usize) -> bool {
+    /// The words and the line of a frame. Equal frames of a file usually have the same.
+    fn words(&self, row: usize) -> [i32; 6] {
         let Self { classes, methods, signatures, sources, kinds, lines, .. } = self;
-        lines.value(a) == lines.value(b)
-            && methods.are_same(a, b)
-            && classes.are_same(a, b)
-            && signatures.are_same(a, b)
-            && sources.are_same(a, b)
-            && kinds.are_same(a, b)
+        [
+            classes.word(row),
+            methods.word(row),
+            signatures.word(row),
+            sources.word(row),
+            kinds.word(row),
+            lines.value(row),
+        ]
     }
 
-    /// The frame of a row.
-    fn frame(&self, row: usize, symbols: &mut Symbols) -> FrameId {
+    /// The frame of a row, which has these words.
+    fn frame(&mut self, row: usize, words: [i32; 6], symbols: &mut Symbols) -> FrameId {
+        if let Some(&known) = self.frames.get(&words) {
+            return known;
+        }
         let class = self.classes.get(row).unwrap_or(self.no_class);
         let name = self.methods.get(row).unwrap_or(self.no_name);
         let (signature, source) = (self.signatures.get(row), self.sources.get(row));
         let method = symbols.method(Method { class, name, signature, source });
         let kind = self.kinds.get(row).unwrap_or_default();
-        symbols.frame(Frame {
-            method,
-            bci: None,
-            line: Line::from_hprof(self.lines.value(row)),
-            kind,
-        })
+        let line = Line::from_hprof(self.lines.value(row));
+        let frame = symbols.frame(Frame { method, bci: None, line, kind });
+        self.frames.insert(words, frame);
+        frame
     }
 }
 
@@ -190,14 +230,12 @@ impl<'a, T: Copy> Words<'a, T> {
         Some(Self { column, meanings })
     }
 
-    /// Whether two rows have the same word.
-    fn are_same(&self, a: usize, b: usize) -> bool {
-        let word = |row| self.column.is_valid(row).then(|| self.column.keys().value(row));
-        word(a) == word(b)
+    /// The word of a row; -1 if it has none.
+    fn word(&self, row: usize) -> i32 {
+        if self.column.is_valid(row) { self.column.keys().value(row) } else { -1 }
     }
 
     fn get(&self, row: usize) -> Option<T> {
-        let word = self.column.is_valid(row).then(|| self.column.keys().value(row) as usize)?;
-        *self.meanings.get(word)?
+        *self.meanings.get(usize::try_from(self.word(row)).ok()?)?
     }
 }

@@ -94,29 +94,27 @@ impl Store {
         let mut facts = RecordingFacts::default();
         let files = self.files(pieces, Table::Recordings).await?;
         let mut batches = self.batches(&files, Table::Recordings);
-        while let Some(file) = batches.try_next().await? {
-            for batch in file {
-                let (sources, labels) = (ids(&batch, "source")?, maps(&batch, "labels")?);
-                let accounts = maps(&batch, "accounting")?;
-                let created = numbers::<TimestampMillisecondType>(&batch, "created")?;
-                add_periods(&batch, &mut facts.periods)?;
-                for row in 0..batch.num_rows() {
-                    let source = <[u8; 16]>::try_from(sources.value(row))?;
-                    facts.sources.entry(source).or_insert_with(|| map(labels, row));
-                    let created_ms = created.value(row);
-                    let begin_ms = facts.begins_ms.entry(source).or_insert(created_ms);
-                    *begin_ms = created_ms.min(*begin_ms);
-                    let lines = map(accounts, row);
-                    if lines.is_empty() {
-                        continue;
-                    }
-                    let mut text = String::new();
-                    for (name, value) in lines {
-                        let _ = writeln!(text, "{name}={value}");
-                    }
-                    let accounting = Accounting::from_text(&text);
-                    facts.accounts.push(Account { source, created_ms, accounting });
+        while let Some(batch) = batches.try_next().await? {
+            let (sources, labels) = (ids(&batch, "source")?, maps(&batch, "labels")?);
+            let accounts = maps(&batch, "accounting")?;
+            let created = numbers::<TimestampMillisecondType>(&batch, "created")?;
+            add_periods(&batch, &mut facts.periods)?;
+            for row in 0..batch.num_rows() {
+                let source = <[u8; 16]>::try_from(sources.value(row))?;
+                facts.sources.entry(source).or_insert_with(|| map(labels, row));
+                let created_ms = created.value(row);
+                let begin_ms = facts.begins_ms.entry(source).or_insert(created_ms);
+                *begin_ms = created_ms.min(*begin_ms);
+                let lines = map(accounts, row);
+                if lines.is_empty() {
+                    continue;
                 }
+                let mut text = String::new();
+                for (name, value) in lines {
+                    let _ = writeln!(text, "{name}={value}");
+                }
+                let accounting = Accounting::from_text(&text);
+                facts.accounts.push(Account { source, created_ms, accounting });
             }
         }
         Ok(facts)
