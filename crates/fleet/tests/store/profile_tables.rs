@@ -115,7 +115,10 @@ fn functions_have_the_numbers_of_the_files() {
     let arguments = ["diff", "--json", path.to_str().unwrap(), "--base", "version=1.4.1"];
     let printed = changes(&[&arguments[..], &["--new", "version=1.4.2"]].concat());
     let count = |it: &Value| it["methods"].as_array().unwrap().len();
-    assert_eq!(of_store.len(), printed.as_array().unwrap().iter().map(count).sum::<usize>());
+    // What is equal on both sides is not printed: that of a few samples can be.
+    let is_equal = |it: &Value, of: &str| it[format!("{of}_before")] == it[format!("{of}_after")];
+    let changed = of_store.iter().filter(|it| !(is_equal(it, "self") && is_equal(it, "total")));
+    assert_eq!(changed.count(), printed.as_array().unwrap().iter().map(count).sum::<usize>());
 }
 
 #[test]
