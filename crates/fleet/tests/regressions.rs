@@ -65,9 +65,11 @@ fn a_slower_method_is_found_and_no_other_grew() {
     let store = of_two_versions();
     // A test that fails by chance in one run of a thousand is enough.
     let found = regressions(&store.path(), &["--json", "--false-alarms", "0.1"]);
-    let all = regressions(&store.path(), &["--false-alarms", "99"]);
-    let all = String::from_utf8_lossy(&all.stdout);
-    assert_eq!(found.status.code(), Some(1), "{all}");
+    let all = || {
+        let all = regressions(&store.path(), &["--false-alarms", "99"]);
+        String::from_utf8_lossy(&all.stdout).into_owned()
+    };
+    assert_eq!(found.status.code(), Some(1), "{}", all());
     let rows: Vec<Value> = serde_json::from_slice(&found.stdout).unwrap();
     let grew: Vec<_> = rows.iter().filter(|it| it["change_percent"].as_f64() > Some(0.0)).collect();
     let [row] = &grew[..] else { panic!("{rows:?}") };

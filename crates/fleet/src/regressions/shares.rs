@@ -42,6 +42,13 @@ enum Cluster {
     HourOfJvm,
 }
 
+/// The clusters of a side.
+struct Clusters {
+    /// That of each part, as an index.
+    of_parts: Vec<usize>,
+    count: usize,
+}
+
 /// The share of a method on both sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ShareChange {
@@ -113,51 +120,68 @@ impl Side {
 
     /// The number of JVMs.
     pub(super) fn jvms(&self) -> usize {
-        self.clusters(Cluster::Jvm)
+        self.clusters(Cluster::Jvm).count
     }
 
     /// The number of hours.
     pub(super) fn hours(&self) -> usize {
-        self.clusters(Cluster::Hour)
+        self.clusters(Cluster::Hour).count
     }
 
-    fn clusters(&self, by: Cluster) -> usize {
-        self.parts.iter().map(|it| by.of(it)).collect::<BTreeSet<_>>().len()
+    fn clusters(&self, by: Cluster) -> Clusters {
+        let mut indexes = BTreeMap::new();
+        let of_parts = self.parts.iter().map(|part| {
+            let next = indexes.len();
+            *indexes.entry(by.of(part)).or_insert(next)
+        });
+        Clusters { of_parts: of_parts.collect(), count: indexes.len() }
     }
 
-    fn share(&self, method: MethodId) -> Share {
+    /// The share of a method, with the clusters of each kind.
+    fn share(&self, method: MethodId, clusters: &[Clusters; Cluster::ALL.len()]) -> Share {
         let samples = self.parts.iter().map(|it| it.samples(method)).sum();
         let total = self.total();
         let value = samples as f64 / total as f64;
-        let spread = |by: Cluster| {
-            let mut residuals: BTreeMap<_, f64> = BTreeMap::new();
-            for part in &self.parts {
-                *residuals.entry(by.of(part)).or_default() +=
-                    part.samples(method) as f64 - value * part.total as f64;
-            }
-            let clusters = residuals.len();
-            let squares: f64 = residuals.values().map(|it| it.powi(2)).sum();
-            let of_one = (clusters as f64 / total as f64).powi(2);
-            let variance = match clusters {
-                0 | 1 => 0.0,
-                _ => of_one * squares / (clusters - 1) as f64,
-            };
-            Spread { clusters, variance }
+        let residuals =
+            self.parts.iter().map(|part| part.samples(method) as f64 - value * part.total as f64);
+        let residuals: Vec<_> = residuals.collect();
+        let spreads = clusters.each_ref().map(|clusters| clusters.spread(&residuals, total));
+        Share { samples, total, spreads }
+    }
+}
+
+impl Clusters {
+    /// How much a share varies, by what the parts have beside it, in samples.
+    fn spread(&self, residuals: &[f64], total: u64) -> Spread {
+        let mut sums = vec![0.0_f64; self.count];
+        for (&cluster, residual) in self.of_parts.iter().zip(residuals) {
+            sums[cluster] += residual;
+        }
+        let clusters = self.count;
+        let squares: f64 = sums.iter().map(|it| it.powi(2)).sum();
+        let of_one = (clusters as f64 / total as f64).powi(2);
+        let variance = match clusters {
+            0 | 1 => 0.0,
+            _ => of_one * squares / (clusters - 1) as f64,
         };
-        Share { samples, total, spreads: Cluster::ALL.map(spread) }
+        Spread { clusters, variance }
     }
 }
 
 /// Whether it is known how much the shares of two sides vary.
 pub(super) fn are_comparable(before: &Side, after: &Side) -> bool {
-    [before, after].iter().any(|it| it.clusters(Cluster::HourOfJvm) > 1)
+    // Each part is an hour of a JVM.
+    [before, after].iter().any(|it| it.parts.len() > 1)
 }
 
 /// Compares the shares of all methods that have enough samples.
 pub(super) fn changes(before: &Side, after: &Side) -> Vec<ShareChange> {
     let parts = before.parts.iter().chain(&after.parts);
     let methods: BTreeSet<_> = parts.flat_map(|it| it.of_methods.keys().copied()).collect();
-    let change = |method| change(method, &before.share(method), &after.share(method));
+    let [of_before, of_after] =
+        [before, after].map(|side| Cluster::ALL.map(|by| side.clusters(by)));
+    let change =
+        |method| change(method, &before.share(method, &of_before), &after.share(method, &of_after));
     methods.into_iter().filter_map(change).collect()
 }
 
