@@ -10,7 +10,7 @@ use datafusion::parquet::arrow::arrow_reader::{
     ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use futures::stream::BoxStream;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use object_store::ObjectStoreExt;
 use perk_profile::{
     ClassId, Frame, FrameId, FrameKind, KeyedMap, Line, Method, NodeId, Profile, StrId, Symbols,
@@ -41,7 +41,7 @@ pub(crate) struct StackPaths {
 pub(crate) struct StackRows {
     batches: mpsc::Receiver<Result<RecordBatch>>,
     /// The reader, which ends with this.
-    _reader: SpawnedTask<()>,
+    reader: SpawnedTask<()>,
 }
 
 impl Store {
@@ -57,7 +57,7 @@ impl Store {
                 }
             }
         });
-        StackRows { batches, _reader: reader }
+        StackRows { batches, reader }
     }
 
     /// The rows of files of a table, of one file after the other. Several are fetched at once.
@@ -68,20 +68,12 @@ impl Store {
     ) -> BoxStream<'a, Result<RecordBatch>> {
         let fetched = stream::iter(files).map(move |file| async move {
             let path = &file.meta.location;
-            let bytes = async { self.objects.get(path).await?.bytes().await };
-            (path, bytes.await)
+            let place = move || format!("{self}: {path}");
+            let rows = async { rows(self.objects.get(path).await?.bytes().await?, table) };
+            let rows = rows.await.with_context(place)?;
+            anyhow::Ok(stream::iter(rows.map(move |it| it.with_context(place))))
         });
-        let read = fetched.buffered(REQUESTS).flat_map(move |(path, bytes)| {
-            let rows = bytes.map_err(anyhow::Error::from).and_then(|it| rows(it, table));
-            let (rows, fault) = match rows {
-                Ok(rows) => (Some(rows), None),
-                Err(error) => (None, Some(Err(error))),
-            };
-            let batches = rows.into_iter().flatten().map(|it| it.map_err(anyhow::Error::from));
-            let batches = batches.chain(fault);
-            stream::iter(batches.map(move |it| it.with_context(|| format!("{self}: {path}"))))
-        });
-        read.boxed()
+        fetched.buffered(REQUESTS).try_flatten().boxed()
     }
 }
 
@@ -109,6 +101,7 @@ impl StackRows {
         while let Some(batch) = self.batches.recv().await {
             paths.add(&batch?, &is_wanted)?;
         }
+        self.reader.await.context("a file was not read to its end")?;
         Ok(paths)
     }
 }
